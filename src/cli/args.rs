@@ -1,5 +1,6 @@
 //! The command line: subcommands, options, and an example for each.
 
+mod agents;
 mod approvals;
 mod attach;
 mod audit;
@@ -21,6 +22,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub use agents::{AgentChanges, AgentsArgs, AgentsCommand, AgentsSource};
 pub use approvals::{ApprovalsArgs, ApprovalsCommand, GateArgs};
 pub use attach::AttachArgs;
 pub use audit::{
@@ -36,7 +38,7 @@ pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
 pub use test_policy::{TestFormat, TestPolicyArgs};
 pub use time::TimeBound;
-pub use tools::{ToolsArgs, ToolsCommand, ToolsSource};
+pub use tools::{ToolsArgs, ToolsCommand, ToolsOfAgent, ToolsSource};
 
 use super::exit::Exit;
 
@@ -70,6 +72,7 @@ pub enum Command {
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
     Init(InitArgs),
+    Agents(AgentsArgs),
     Approvals(ApprovalsArgs),
     Audit(Box<AuditArgs>),
     #[cfg(feature = "demo")]

@@ -5,8 +5,8 @@ use std::io;
 use super::args::{Cli, Command};
 use super::exit::Exit;
 use super::{
-    approvals, attach, audit, check, explain, init, proxy, test_policy, tools, unmet_requirements,
-    validate_config,
+    agents, approvals, attach, audit, check, explain, init, proxy, test_policy, tools,
+    unmet_requirements, validate_config,
 };
 use crate::config::Config;
 use crate::loading;
@@ -28,6 +28,7 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Init(args) => init::run(&args, &mut io::stdout(), &mut io::stderr()),
+        Command::Agents(args) => agents::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Approvals(args) => approvals::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Audit(args) => audit::run(&args, &mut io::stdout(), &mut io::stderr()),
         #[cfg(feature = "demo")]

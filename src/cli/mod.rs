@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod agents;
 pub mod approvals;
 pub mod args;
 mod atomic_write;

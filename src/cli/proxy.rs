@@ -246,8 +246,7 @@ async fn serve(entrance: Entrance, inside: service::Inside) -> End {
             authenticate,
             certificates,
         } => {
-            let serving =
-                service::serve(inside, *listener, &endpoints, authenticate, certificates);
+            let serving = service::serve(inside, *listener, &endpoints, authenticate, certificates);
             Box::pin(serving).await
         }
         #[cfg(unix)]

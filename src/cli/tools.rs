@@ -7,6 +7,7 @@ mod lines;
 mod lock_path;
 mod offered;
 mod requests;
+mod shown_to;
 #[cfg(test)]
 mod tests;
 mod transport;
@@ -33,6 +34,7 @@ pub(super) use self::offered::asked_one;
 pub fn run(args: &ToolsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
     let done = match &args.command {
         ToolsCommand::Lock { source, force } => lock(source, Force::of(*force), stdout),
+        ToolsCommand::List(args) => shown_to::list(args, stdout).map(|()| Exit::Success),
         ToolsCommand::Diff { source } => diff(source, stdout),
         ToolsCommand::Approve {
             source,

@@ -43,9 +43,10 @@ const IN_PLACE: [&str; 4] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 10] = [
+const CHOSEN: [&str; 11] = [
     "servers",
     "unified.aliases",
+    "views",
     "upstream.env",
     "upstream.headers",
     "upstream.isolated.env",

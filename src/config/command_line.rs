@@ -118,6 +118,7 @@ impl Config {
             ratchet: Ratchet::default(),
             flow: Flow::default(),
             unified: None,
+            views: BTreeMap::new(),
             // The shell replaced them, if there were any.
             variables: BTreeMap::new(),
             file: None,

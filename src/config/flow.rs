@@ -121,15 +121,15 @@ pub(super) fn needs_consent(root: &mut ConfigSection<'_, '_>, config: &Config) {
     }
 }
 
-/// The server that a text names, which a wall needs: one of no server would never stand.
-fn one_of(text: &str, servers: &Servers) -> Result<ServerKey, String> {
+/// The server that a text names, which a wall or a view needs.
+pub(super) fn one_of(text: &str, servers: &Servers) -> Result<ServerKey, String> {
     if let Some((key, _)) = servers.iter().find(|(key, _)| key.as_str() == text) {
         return Ok(key.clone());
     }
     let keys = || servers.keys().map(ServerKey::as_str);
     let known = format!("the servers are {}", list(keys()));
     Err(match did_you_mean(text, keys()) {
-        _ if servers.is_empty() => "walls stand between `[servers]`".to_owned(),
+        _ if servers.is_empty() => "there are no `[servers]`".to_owned(),
         Some(question) => format!("{question} {known}"),
         None => known,
     })

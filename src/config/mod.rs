@@ -51,6 +51,7 @@ mod upstream;
 mod user_identity;
 mod values;
 mod variables;
+mod views;
 mod without_effect;
 
 pub use changes::ConfigChanges;
@@ -66,7 +67,7 @@ pub use settings::{
     Reload, RequiredLabels, Restart, Sanitizing, ServerAuth, ServerDatasets, ServerFacts,
     ServerNeed, ServerState, ServerTerms, Servers, StartupProbe, Strictness, Symlinks, Syslog,
     Telemetry, TelemetryLogs, ToolNames, Truncation, TruncationPreset, Unified, Upstream,
-    UserIdentity, Warnings,
+    UserIdentity, View, Warnings,
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;

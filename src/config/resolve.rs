@@ -29,6 +29,7 @@ use super::truncation::truncation;
 use super::unified::unified;
 use super::upstream::upstream;
 use super::user_identity;
+use super::views::views;
 use super::without_effect;
 use crate::consent::{Settings, Way};
 use crate::policy::{ChangeKind, ChangeKinds, ServerKey};
@@ -65,6 +66,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
     } = servers(root.section("servers"), base, &terms);
     let flow = flow(root.section("flow"), &servers);
     let unified = unified(root.section("unified"), &servers);
+    let views = views(root.section("views"), &servers, unified.as_ref());
     let first = servers.values().find(|server| server.is_enabled());
     let first = first.filter(|_| !root.has("upstream"));
     let upstream = match first {
@@ -96,6 +98,7 @@ pub(super) fn resolve(reading: &mut ConfigReader<'_>, base: &Path) -> Config {
         ratchet,
         flow,
         unified,
+        views,
         variables: BTreeMap::new(),
         file: None,
         warnings: Vec::new(),

@@ -12,6 +12,7 @@ use super::settings::{
 };
 use super::truncation::truncation;
 use super::upstream::open;
+use super::views::RESERVED;
 use super::{guards, limits};
 use crate::policy::{LEVELS, ServerKey};
 
@@ -49,6 +50,10 @@ pub(super) fn servers(
                 "expected a lower-case letter and up to 31 more, digits and `-`",
             );
             section.tell(&field, reason, Some("as in `[servers.files]`"));
+        }
+        if field.key == RESERVED {
+            let reason = ConfigReason::Invalid("is the path of views (`[views]`)");
+            section.tell(&field, reason, Some("give the server another key"));
         }
         let name = field.key.to_owned();
         if let Some(mut table) = section.table_in(&field) {
@@ -190,6 +195,12 @@ pub(super) fn have_endpoints(root: &mut ConfigSection<'_, '_>, config: &Config) 
         root.section("upstream").refuse_section(reason, help);
     }
     match config.listen {
+        Listen::Stdio if !config.views.is_empty() => {
+            let reason = ConfigReason::Invalid("has paths of a listener");
+            let help = "remove it, or use `transport = \"http\"`: the agent on standard streams has the servers that \
+                        `agents.toml` leaves it";
+            root.section("views").refuse_section(reason, help);
+        }
         Listen::Stdio if config.unified.is_some() => {}
         Listen::Stdio if root.section("listen").has("transport") => {
             let reason = ConfigReason::Invalid("standard streams lead to one server");

@@ -40,7 +40,7 @@ pub use ratchet::{Ratchet, ServerDatasets};
 pub use server::{Keep, Restart, ServerFacts, ServerNeed, ServerState, StartupProbe, UserIdentity};
 pub use telemetry::{Parents, Telemetry, TelemetryLogs};
 pub use truncation::{Truncation, TruncationPreset};
-pub use unified::Unified;
+pub use unified::{Unified, View};
 
 /// Everything the gate was told: by `gate.toml`, or by the command line.
 #[derive(Debug, Clone)]
@@ -73,6 +73,8 @@ pub struct Config {
     pub flow: Flow,
     /// The endpoint of all servers, if there is one.
     pub unified: Option<Unified>,
+    /// Parts of that endpoint.
+    pub views: BTreeMap<String, View>,
     /// Environment variables of the gate that took part in some value, by name.
     pub variables: BTreeMap<String, SecretString>,
     /// Where all this was read, if it was read.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::audit::{self, AuditFault, Kind, Record};
 use crate::policy::{PolicySnapshot, RevisionDiff};
+use crate::session::Session;
 use crate::wire::KnownMethod;
 
 use super::Gate;
@@ -211,6 +212,13 @@ impl Gate {
             telling.await?;
         }
         Ok(())
+    }
+
+    /// Whether the policies in force leave the agent of a session its server.
+    pub fn leaves_server(&self, session: &Session) -> bool {
+        let state = session.state();
+        let (agent, key) = (&state.parties.agent, state.parties.server.key.as_ref());
+        key.is_none_or(|key| self.policy.current().labels().leave_server(agent, key))
     }
 
     fn changed_lists<U, A: Agent>(

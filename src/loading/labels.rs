@@ -11,12 +11,14 @@ mod label_rules;
 mod pointers;
 mod removed_labels;
 mod resource_files;
+mod server_sets;
 mod standing;
 #[cfg(test)]
 mod tests;
 mod tools;
 
-pub(super) use self::file_names::{are_of_server, claims, meant};
+pub use self::file_names::AGENTS;
+pub(super) use self::file_names::{are_of_server, claims, is_of_agents, meant};
 pub(super) use self::label_rules::LabelRules;
 pub(super) use self::removed_labels::lost;
 
@@ -26,12 +28,12 @@ use self::resource_files::{ParsedPrompts, ParsedResources, ParsedRoots};
 use self::tools::Tools;
 use super::lock;
 use crate::policy::table::{self, TomlTable};
-use crate::policy::{Labels, PolicyProblem, PolicySource, TokenGrants};
+use crate::policy::{Labels, PolicyProblem, PolicySource, ServerKey, TokenGrants};
 
 /// The labels, and the rules that they come to.
 pub(super) fn read(
     sources: &[PolicySource],
-    tokens: TokenGrants,
+    (tokens, servers): (TokenGrants, Option<&[ServerKey]>),
     problems: &mut Vec<PolicyProblem>,
 ) -> (Labels, LabelRules) {
     let mut tools = Tools::default();
@@ -50,7 +52,7 @@ pub(super) fn read(
             ROOTS => roots.read(root),
             RESOURCES => resources.read(root),
             PROMPTS => prompts.read(root),
-            _ => agents.read(root),
+            _ => agents.read(root, servers),
         }
     }
     let mut labels = Labels {

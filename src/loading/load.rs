@@ -1,7 +1,7 @@
 //! Files to policy snapshot.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::directory::Directory;
@@ -75,10 +75,37 @@ pub fn load_changed(
     compile(settings, found, None)
 }
 
+/// Each `agents.toml`, with its text.
+pub fn agents_files(settings: &Settings) -> Vec<(PathBuf, String)> {
+    let found = read(settings).labels.into_iter();
+    let found = found.filter(labels::is_of_agents);
+    found
+        .map(|source| (PathBuf::from(&*source.name), source.text.to_string()))
+        .collect()
+}
+
+/// What would be loaded if a file of labels had this text.
+///
+/// # Errors
+/// All that would be wrong.
+pub fn load_with_labels(
+    settings: &Settings,
+    file: &Path,
+    text: &str,
+) -> Result<LoadedPolicies, PolicyErrors> {
+    let mut found = read(settings);
+    found
+        .labels
+        .retain(|source| Path::new(&*source.name) != file);
+    let name = file.to_string_lossy();
+    found.labels.push(PolicySource::new(&*name, text));
+    compile(settings, found, None)
+}
+
 /// The tools whose permission a label names. Errors in the files are left to loading.
 pub fn labelled_tools(settings: &Settings) -> BTreeSet<String> {
     let found = read(settings);
-    let rules = labels::read(&found.labels, TokenGrants::Nothing, &mut Vec::new()).1;
+    let rules = labels::read(&found.labels, (TokenGrants::Nothing, None), &mut Vec::new()).1;
     rules.labelled
 }
 
@@ -278,7 +305,10 @@ impl Settings {
     ) -> (Labels, labels::LabelRules) {
         let tokens = self.claims.as_ref().map(|claims| claims.grants);
         let tokens = tokens.unwrap_or(TokenGrants::Unknown);
-        let (mut labels, rules) = labels::read(sources, tokens, problems);
+        // Without a configuration, the servers are unknown.
+        let are_known = self.claims.is_some() || !self.servers.is_empty();
+        let servers = are_known.then_some(&*self.servers);
+        let (mut labels, rules) = labels::read(sources, (tokens, servers), problems);
         if let Some(base) = &self.base {
             labels.resolve_by_default_from(base);
         }

@@ -24,8 +24,10 @@ mod unrecognized_files;
 mod watch;
 
 pub use self::flow::{FlowRule, FlowRules};
+pub use self::labels::AGENTS as AGENTS_FILE;
 pub use self::load::{
-    LoadedPolicies, PolicySurvey, doubt, labelled_tools, load, load_changed, manifest, survey,
+    LoadedPolicies, PolicySurvey, agents_files, doubt, labelled_tools, load, load_changed,
+    load_with_labels, manifest, survey,
 };
 pub use self::lock::{
     FILE as LOCK_FILE, LockFile, LockedItem, UnlockableDefinition, pretty, push_quoted,

@@ -13,7 +13,7 @@ use super::*;
 use crate::policy::fixture::{World, told, tool};
 use crate::policy::{
     Action, ActionName, ExtensionMethod, Facts, Host, ListFacts, PolicySnapshot, Principal, Prompt,
-    Resource, ResourceFacts, UseTime,
+    Resource, ResourceFacts, ServerKey, UseTime,
 };
 
 const PERMIT_ALL: &str = "@id(\"all\") permit(principal, action, resource);";
@@ -1015,6 +1015,64 @@ fn capabilities_and_overrides_decide() {
     check("bob", "extra", "allow agents.bob.allow");
     check("ann", "extra", "nothing");
     check("ann", "ask", "deny consent");
+}
+
+#[test]
+fn servers_of_agents_and_roles_forbid_all_others_and_permit_nothing() {
+    let agents = r#"
+        [roles.staff]
+        not_servers = ["mail"]
+        [agents.ann]
+        roles   = ["staff"]
+        servers = ["crm", "mail"]
+        [agents."b\"ob"]
+        servers = []
+    "#;
+    let all = "@id(\"all\") permit (principal, action, resource) unless { resource in Mcp::Server::\"web\" };";
+    let dir = files(&[("agents.toml", agents), ("all.cedar", all)]);
+    let keys: Vec<_> = ["crm", "mail", "web"]
+        .into_iter()
+        .filter_map(ServerKey::of)
+        .collect();
+    let settings = Settings {
+        servers: keys.clone(),
+        ..within(&dir)
+    };
+    let snapshot = load(&settings).unwrap().snapshot;
+    let check = |agent: &str, role: Option<&str>, key: &str, expected: &str| {
+        let mut world = World::new();
+        world.agent.id = agent.to_owned();
+        world.agent.roles = role.into_iter().map(str::to_owned).collect();
+        let key = keys.iter().find(|it| it.as_str() == key).unwrap();
+        world.server.key = Some(key.clone());
+        world.server.name = key.to_string();
+        let own = snapshot.of_server(Some(key));
+        let decision = own.judge(&world.call(&tool("read")));
+        assert_eq!(told(&decision), expected, "{agent} {role:?} {key}");
+        let server = world.server.clone();
+        let hello = world.facts(Action::Initialize, Resource::Server(&server));
+        let hello = told(&own.judge(&hello));
+        let expected_hello = if expected.starts_with("deny") {
+            expected
+        } else {
+            "allow"
+        };
+        assert!(hello.starts_with(expected_hello), "{agent} {key}: {hello}");
+        let is_left = snapshot.labels().leave_server(&world.agent, key);
+        assert_eq!(
+            is_left,
+            !expected.starts_with("deny"),
+            "{agent} {role:?} {key}"
+        );
+    };
+    check("ann", None, "crm", "allow all");
+    check("ann", None, "mail", "deny roles.staff.not_servers");
+    check("ann", None, "web", "deny agents.ann.servers");
+    check("b\"ob", None, "crm", "deny agents.b\"ob.servers");
+    check("dan", None, "mail", "allow all");
+    check("dan", Some("staff"), "mail", "deny roles.staff.not_servers");
+    check("dan", Some("staff"), "crm", "allow all");
+    check("dan", None, "web", "nothing");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod links;
 mod outside_roots;
 mod resources;
 mod roots;
+mod server_sets;
 mod targets;
 mod templates;
 mod virtual_paths;
@@ -32,6 +33,7 @@ pub use hosts::{UNREADABLE_HOST, host_in, host_named, page_host};
 pub use links::{opened_as, spelled_like};
 pub use resources::{ResourceLabels, ResourceProblem, Resources};
 pub use roots::{Root, RootProblem, Roots};
+pub use server_sets::ServerSet;
 pub use templates::{AllOwnDirectories, OwnDirectory, TemplateProblem};
 pub use virtual_paths::VirtualPathError;
 
@@ -57,6 +59,8 @@ pub struct Labels {
     pub agents: HashMap<String, AgentLabels>,
     /// The capabilities that each role brings, the narrower ones included.
     pub roles: HashMap<String, Vec<String>>,
+    /// The servers that each role leaves its agents.
+    pub role_servers: HashMap<String, ServerSet>,
     /// The roles whose agents' models may work for servers.
     pub agentic_roles: BTreeSet<String>,
     pub roots: Roots,
@@ -120,6 +124,8 @@ pub struct AgentLabels {
     pub trust: Option<i64>,
     /// Those that are granted, the narrower ones included.
     pub capabilities: Vec<String>,
+    /// Those that it may use, of several.
+    pub servers: ServerSet,
     pub sampling: SamplingTerms,
     /// `agentic = false`: also where a role says otherwise.
     pub is_never_agentic: bool,
@@ -147,6 +153,7 @@ impl Labels {
         self.tools.is_empty()
             && self.agents.is_empty()
             && self.roles.is_empty()
+            && self.role_servers.is_empty()
             && self.roots.is_empty()
             && self.resources.is_empty()
             && self.prompts.is_empty()

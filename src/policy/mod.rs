@@ -66,9 +66,9 @@ pub use facts::{
 pub use labels::{
     AgentLabels, AllOwnDirectories, ApprovedDestination, Base, BaseProblem, CanonicalPathError,
     CanonicalPaths, DatasetsBy, Destination, DestinationSyntax, Holder, Labels, OwnDirectory,
-    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, TemplateProblem,
-    ToolLabels, UNREADABLE_DESTINATION, UNREADABLE_HOST, VirtualPathError, host_in, host_named,
-    opened_as, page_host, spelled_like,
+    ResourceLabels, ResourceProblem, Resources, Root, RootProblem, Roots, ServerSet,
+    TemplateProblem, ToolLabels, UNREADABLE_DESTINATION, UNREADABLE_HOST, VirtualPathError,
+    host_in, host_named, opened_as, page_host, spelled_like,
 };
 pub use lock::{
     ARGUMENTS as LOCKED_ARGUMENTS, DRIFT as LOCK_DRIFT, DefinitionFingerprint, Lock, LockedPrompt,

@@ -55,7 +55,12 @@ pub(super) fn list(
             name_for_agent(&mut edits, place, part.server, names);
         }
         let list = result.get(list).into_iter().flat_map(Value::items);
-        items.extend(edits.fragments_of(list));
+        let is_shown = |item: &Value<'_>| {
+            let name = item.get("name").and_then(Value::as_str);
+            let name = name.unwrap_or_default();
+            method != KnownMethod::ToolsList || names.shows_tool(part.server, &name)
+        };
+        items.extend(edits.fragments_of(list.filter(is_shown)));
         let next = result.get("nextCursor").and_then(Value::as_str);
         continued.extend(next.map(|next| (part.server, next.into_owned())));
     }

@@ -10,6 +10,7 @@ mod from_server;
 mod merge;
 mod name_map;
 mod open_requests;
+mod pattern;
 mod rename;
 mod routing_state;
 mod server_names;
@@ -23,4 +24,5 @@ mod tests;
 
 pub use name_map::Alias;
 pub use open_requests::Unanswered;
-pub use session::{InboxMessage, Settings, UnifiedSession};
+pub use pattern::matches;
+pub use session::{InboxMessage, Settings, UnifiedSession, View};

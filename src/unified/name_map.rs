@@ -6,6 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use super::pattern::matches;
 use crate::policy::ServerKey;
 
 /// Between the key and the name of a tool or prompt.
@@ -26,6 +27,8 @@ pub(super) struct NameMap {
     aliases: Arc<[Alias]>,
     by_alias: HashMap<String, ToolOf>,
     by_tool: HashMap<ToolOf, String>,
+    /// Patterns of the agent's names of the tools in a view.
+    tools: Option<Arc<[String]>>,
 }
 
 /// A name, and the name that the tool has without it.
@@ -38,9 +41,10 @@ type ToolOf = (usize, String);
 pub(super) type Own<'t> = (usize, &'t str);
 
 impl NameMap {
-    pub(super) fn new(aliases: Arc<[Alias]>) -> Self {
+    pub(super) fn new(aliases: Arc<[Alias]>, tools: Option<Arc<[String]>>) -> Self {
         Self {
             aliases,
+            tools,
             ..Self::default()
         }
     }
@@ -74,6 +78,17 @@ impl NameMap {
         self
     }
 
+    /// Whether the endpoint has a tool of one of its servers, by the agent's name.
+    fn has_tool(&self, shown: &str) -> bool {
+        let mut tools = self.tools.iter();
+        tools.all(|patterns| patterns.iter().any(|pattern| matches(pattern, shown)))
+    }
+
+    /// The same by the server's name.
+    pub(super) fn shows_tool(&self, server: usize, name: &str) -> bool {
+        self.tools.is_none() || self.has_tool(&self.encode_tool(server, name))
+    }
+
     /// The numbers of the servers that are there.
     pub(super) fn servers(&self) -> Vec<usize> {
         let all = 0..self.keys.len();
@@ -94,6 +109,9 @@ impl NameMap {
 
     /// A tool with an alias has no other name.
     pub(super) fn decode_tool<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
+        if !self.has_tool(shown) {
+            return None;
+        }
         if let Some((server, name)) = self.by_alias.get(shown) {
             return Some((*server, name));
         }
@@ -162,7 +180,7 @@ mod tests {
         let aliases = aliases
             .iter()
             .map(|(alias, name)| ((*alias).to_owned(), (*name).to_owned()));
-        let names = NameMap::new(aliases.collect());
+        let names = NameMap::new(aliases.collect(), None);
         keys.into_iter().fold(names, |names, key| names.with(key))
     }
 
@@ -222,6 +240,26 @@ mod tests {
         assert_eq!(again.servers(), [0, 1, 3]);
         assert_eq!(again.decode_tool("send_mail"), Some((3, "send")));
         assert_eq!(again.decode_tool("mail__read"), Some((3, "read")));
+    }
+
+    #[test]
+    fn a_view_has_the_tools_of_its_patterns_alone() {
+        let patterns = ["mail__re*", "send_*"].map(str::to_owned);
+        let view = NameMap {
+            tools: Some(patterns.into()),
+            ..names(&[("send_mail", "mail__send")])
+        };
+        assert_eq!(view.decode_tool("mail__read"), Some((2, "read")));
+        assert_eq!(view.decode_tool("send_mail"), Some((2, "send")));
+        for shown in ["mail__send", "mail__list", "crm__read"] {
+            assert_eq!(view.decode_tool(shown), None, "{shown}");
+        }
+        assert_eq!(
+            ["read", "send", "list"].map(|it| view.shows_tool(2, it)),
+            [true, true, false]
+        );
+        // Prompts are by server.
+        assert_eq!(view.decode_prompt("mail__list"), Some((2, "list")));
     }
 
     proptest! {

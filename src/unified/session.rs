@@ -28,12 +28,30 @@ pub enum InboxMessage {
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub aliases: Arc<[Alias]>,
+    /// What of the servers and tools the endpoint has, if not all.
+    pub view: Option<View>,
     /// Of messages.
     pub limits: Limits,
     /// Time from a request for all servers to its answer, if one of them has a result.
     pub merge_timeout: Duration,
     /// Ids of requests belong to streams: those of one identity share a conversation (since 2026-07-28).
     pub is_stateless: bool,
+}
+
+/// Some of the servers, and of their tools.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub servers: Arc<[ServerKey]>,
+    /// Patterns of the agent's names of tools, if not all are in the view.
+    pub tools: Option<Arc<[String]>>,
+}
+
+impl Settings {
+    /// Whether the endpoint has this server.
+    pub fn has_server(&self, key: &ServerKey) -> bool {
+        let view = self.view.as_ref();
+        view.is_none_or(|view| view.servers.contains(key))
+    }
 }
 
 /// One agent before several servers.
@@ -53,7 +71,10 @@ impl<A: Agent> UnifiedSession<A> {
     /// The agent, before no server yet.
     pub fn new(settings: Settings, agent: A) -> Self {
         Self {
-            names: RwLock::new(Arc::new(NameMap::new(Arc::clone(&settings.aliases)))),
+            names: RwLock::new(Arc::new(NameMap::new(
+                Arc::clone(&settings.aliases),
+                settings.view.as_ref().and_then(|view| view.tools.clone()),
+            ))),
             settings,
             agent,
             state: Mutex::default(),
@@ -96,6 +117,11 @@ impl<A: Agent> UnifiedSession<A> {
     pub(super) fn names(&self) -> Arc<NameMap> {
         let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&names)
+    }
+
+    /// Whether the endpoint has this server.
+    pub fn has_server(&self, key: &ServerKey) -> bool {
+        self.settings.has_server(key)
     }
 
     pub fn agent(&self) -> &A {

@@ -45,6 +45,7 @@ impl Rig {
         let keys = ["crm", "mail", "web"].map(|key| ServerKey::of(key).unwrap());
         let settings = Settings {
             aliases: Arc::new([]),
+            view: None,
             limits: Limits::default(),
             merge_timeout: Duration::from_secs(5),
             is_stateless,

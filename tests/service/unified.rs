@@ -73,7 +73,7 @@ for line in sys.stdin:
 
 pub(super) const POLICIES: &str = r#"@id("all") permit (principal, action, resource);"#;
 
-fn server(name: &str) -> Vec<String> {
+pub(super) fn server(name: &str) -> Vec<String> {
     script(name, "False", Path::new(""))
 }
 
@@ -104,12 +104,12 @@ fn before_three() -> Setup {
     setup
 }
 
-fn agent(gate: &Serving) -> Agent {
+pub(super) fn agent(gate: &Serving) -> Agent {
     let (before, _) = gate.url.rsplit_once('/').unwrap();
     agent_at(before, "bob")
 }
 
-fn ask(agent: &Agent, method: &str, params: &Value) -> Value {
+pub(super) fn ask(agent: &Agent, method: &str, params: &Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
     let answer = parsed(&agent.post(&request.to_string()).body);
     assert_eq!(answer["id"], 7, "{answer}");
@@ -117,7 +117,7 @@ fn ask(agent: &Agent, method: &str, params: &Value) -> Value {
 }
 
 /// All pages of a list.
-fn all(agent: &Agent, method: &str, list: &str) -> Vec<Value> {
+pub(super) fn all(agent: &Agent, method: &str, list: &str) -> Vec<Value> {
     let mut items = Vec::new();
     let mut params = json!({});
     loop {
@@ -295,9 +295,9 @@ fn what_is_of_no_server_is_refused_and_recorded() {
     }
 }
 
-const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
+pub(super) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"tester","version":"1"}}}"#;
 
-const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+pub(super) const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 /// An agent on standard streams before two servers of which each has asked, or has not yet.
 fn before_two_that_talk() -> (Setup, Peer) {
@@ -325,7 +325,7 @@ fn before_two_that_talk() -> (Setup, Peer) {
     (setup, agent)
 }
 
-fn next(agent: &mut Peer) -> Value {
+pub(super) fn next(agent: &mut Peer) -> Value {
     parsed(agent.receive().expect("a line"))
 }
 

@@ -81,10 +81,11 @@ impl Server {
         let origin = fields::text(&parts.headers, "Origin")?;
         self.door.check_origin(origin)?;
         let path = parts.uri.path();
-        let Some(endpoint) = self.settings.endpoints.at(path) else {
+        let endpoint = self.settings.endpoints.at(path);
+        if endpoint.is_none() && !self.settings.is_below_endpoints(path) {
             return Ok(self.beside(&parts.method, path)?);
-        };
-        from.endpoint = Some(endpoint);
+        }
+        from.endpoint = endpoint;
         if parts.method == Method::OPTIONS && origin.is_some() {
             return Ok(share::preflight(&parts.headers));
         }
@@ -100,6 +101,10 @@ impl Server {
             .map_err(Refused::Challenge)?;
         let identity = fields::in_session(identity, &parts.headers, &self.settings)?;
         from.subject = Some(identity.subject.clone());
+        let endpoint = endpoint.ok_or(Refused::Path)?;
+        if !(self.lets_in)(&identity, endpoint) {
+            return Err(Refused::NotForAgent.into());
+        }
         let asked = Asked {
             parts,
             endpoint,

@@ -51,6 +51,6 @@ pub use health::{AskHealth, Health};
 pub use inbound::{Brought, ConversationKind, Inbound};
 pub use refusal::{HttpRefusal, Origin};
 pub use serve::{Connections, Listener};
-pub use server::Outside;
+pub use server::{LetsIn, Outside};
 pub use settings::Settings;
 pub use streams::Streams;

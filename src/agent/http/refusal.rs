@@ -48,6 +48,9 @@ pub(super) enum Refused {
     Origin,
     #[error("there is nothing at this path")]
     Path,
+    /// Answered like [`Self::Path`].
+    #[error("there is nothing at this path")]
+    NotForAgent,
     #[error("only {0} can be done here")]
     Method(&'static str),
     #[error(transparent)]
@@ -118,7 +121,11 @@ impl Refused {
         match self {
             Self::Misframed(misframed) => misframed.status(),
             Self::Host | Self::Origin => 403,
-            Self::Path | Self::SessionUnknown | Self::Ended | Self::NoSessions => 404,
+            Self::Path
+            | Self::NotForAgent
+            | Self::SessionUnknown
+            | Self::Ended
+            | Self::NoSessions => 404,
             Self::Method(_) => 405,
             Self::Challenge(challenge) => challenge.status(),
             Self::Accept(_) => 406,
@@ -159,6 +166,7 @@ impl Refused {
             Self::Host => "host",
             Self::Origin => "origin",
             Self::Path => "path",
+            Self::NotForAgent => "server_not_permitted",
             Self::Method(_) => "http_method",
             Self::Challenge(challenge) => challenge.code(),
             Self::Repeated(_) => "header_repeated",
@@ -207,6 +215,7 @@ impl Refused {
             | Self::Host
             | Self::Origin
             | Self::Path
+            | Self::NotForAgent
             | Self::Method(_)
             | Self::Challenge(_)
             | Self::Repeated(_)

@@ -31,7 +31,11 @@ pub struct Outside {
     pub arrivals: mpsc::Sender<Arrival>,
     /// What `GET /health` says.
     pub health: AskHealth,
+    pub lets_in: LetsIn,
 }
+
+/// Whether an agent may use the server of an endpoint. For others there is no such path.
+pub type LetsIn = Box<dyn Fn(&Identity, Endpoint) -> bool + Send + Sync>;
 
 /// What requests of all connections share.
 pub(super) struct Server {
@@ -45,6 +49,7 @@ pub(super) struct Server {
     pub(super) authenticate: Arc<dyn Authenticate>,
     refusals: Box<dyn Fn(HttpRefusal) + Send + Sync>,
     pub(super) health: AskHealth,
+    pub(super) lets_in: LetsIn,
     taking: watch::Sender<Taking>,
 }
 
@@ -129,6 +134,7 @@ impl Server {
             authenticate: outside.authenticate,
             refusals: outside.refusals,
             health: outside.health,
+            lets_in: outside.lets_in,
             taking: watch::Sender::new(Taking::Everything),
             settings,
         }
@@ -177,6 +183,8 @@ impl Server {
         let mut why = refused.to_string();
         if *refused == Refused::Path {
             why = format!("{why}; {}", self.settings.endpoints.told());
+        } else if *refused == Refused::NotForAgent {
+            why = format!("{why} for this agent, as `agents.toml` says");
         }
         (self.refusals)(HttpRefusal {
             status,

@@ -24,6 +24,8 @@ pub struct Settings {
     pub max_handshakes: usize,
     /// The paths that messages are sent to, each of another server.
     pub endpoints: Endpoints,
+    /// Below it, a path that is no endpoint asks for a token too: who has none cannot tell the two apart.
+    pub endpoints_below: Option<String>,
     /// Values of `Host` beside loopback names, as `name` (any port) or `name:port`.
     pub allowed_hosts: Vec<String>,
     /// Values of `Origin` beside those of loopback names with our own port, as `scheme://host[:port]`.
@@ -73,6 +75,14 @@ pub struct Settings {
     pub memory: Memory,
 }
 
+impl Settings {
+    pub(super) fn is_below_endpoints(&self, path: &str) -> bool {
+        let above = self.endpoints_below.as_ref();
+        let below = above.and_then(|above| path.strip_prefix(above.trim_end_matches('/')));
+        below.is_some_and(|below| below.len() > 1 && below.starts_with('/'))
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -84,6 +94,7 @@ impl Default for Settings {
                 open: vec![("/mcp".to_owned(), Endpoint(0))],
                 disabled: Vec::new(),
             }),
+            endpoints_below: None,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             session_header: None,

@@ -41,6 +41,13 @@ pub enum ToolsCommand {
         #[arg(long)]
         force: bool,
     },
+    /// Show which locked tools an agent would be shown, and why it is not shown the others.
+    ///
+    /// At the beginning of a session: nothing has been read, and no token makes claims. Contacts no server.
+    #[command(after_help = "Examples:
+  mcp-protector tools list --agent nightly --config gate.toml
+  mcp-protector tools list --agent nightly --role auditor --server crm --config gate.toml")]
+    List(ToolsOfAgent),
     /// Show the differences between the servers' definitions and the lock.
     #[command(after_help = "Examples:
   mcp-protector tools diff --config gate.toml
@@ -77,6 +84,29 @@ pub enum ToolsCommand {
         #[arg(long, conflicts_with_all = ["tools", "prompts", "instructions"])]
         all: bool,
     },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct ToolsOfAgent {
+    /// The agent's id.
+    #[arg(long, value_name = "NAME")]
+    pub agent: String,
+
+    /// A role or group of its token; may be repeated.
+    #[arg(long = "role", value_name = "ROLE")]
+    pub roles: Vec<String>,
+
+    /// The key of the server, of several.
+    #[arg(long, value_name = "KEY")]
+    pub server: Option<String>,
+
+    /// The configuration that names the policy directory, with its lock, and the servers.
+    #[arg(long, value_name = "FILE")]
+    pub config: PathBuf,
+
+    /// Format of the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// The source of the definitions, and the lock.

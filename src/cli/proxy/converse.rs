@@ -69,7 +69,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         cause = shutdown.requested() => End::Stopped(cause),
     };
     shutdown.request(match &end {
-        End::AgentClosed => ShutdownCause::AgentGone,
+        End::AgentClosed | End::NotPermitted => ShutdownCause::AgentGone,
         End::Stopped(cause) => *cause,
         End::UpstreamGone(_) | End::AuditFault => ShutdownCause::UpstreamGone,
     });
@@ -104,7 +104,7 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
             () = shutdown.forced() => {}
         }
     }
-    let server_lives = matches!(end, End::AgentClosed | End::Stopped(_));
+    let server_lives = matches!(end, End::AgentClosed | End::Stopped(_) | End::NotPermitted);
     if server_lives {
         // The server works on what did not finish.
         let _ = timeout(LAST_WORDS, Box::pin(gate.call_off(talk))).await;
@@ -414,6 +414,9 @@ async fn follow<U: Upstream, A: Agent>(
         }
         if Box::pin(gate.renewed(talk, &replaced)).await == Err(AgentGone) {
             return End::Stopped(ShutdownCause::AgentGone);
+        }
+        if !gate.leaves_server(&talk.session) {
+            return End::NotPermitted;
         }
     }
 }

@@ -16,6 +16,8 @@ pub(super) enum End {
     Stopped(ShutdownCause),
     /// The server cannot be brought back.
     UpstreamGone(String),
+    /// New policies do not leave the agent this server.
+    NotPermitted,
     /// Nothing could be recorded, so nothing may happen.
     AuditFault,
 }
@@ -25,14 +27,14 @@ impl End {
     pub(super) fn why(&self) -> UpstreamFault {
         match self {
             Self::Stopped(ShutdownCause::ServerRemoved) => UpstreamFault::Removed,
-            Self::AgentClosed | Self::Stopped(_) => UpstreamFault::SessionOver,
+            Self::AgentClosed | Self::Stopped(_) | Self::NotPermitted => UpstreamFault::SessionOver,
             Self::UpstreamGone(_) | Self::AuditFault => UpstreamFault::Died,
         }
     }
 
     pub(super) fn exit(&self) -> Exit {
         match self {
-            Self::AgentClosed | Self::Stopped(_) => Exit::Success,
+            Self::AgentClosed | Self::Stopped(_) | Self::NotPermitted => Exit::Success,
             Self::UpstreamGone(_) | Self::AuditFault => Exit::Unrecoverable,
         }
     }
@@ -53,6 +55,9 @@ impl fmt::Display for End {
             Self::Stopped(ShutdownCause::UpstreamGone) => f.write_str("the server has gone"),
             Self::Stopped(ShutdownCause::ServerRemoved) => f.write_str("the server was removed"),
             Self::UpstreamGone(reason) => f.write_str(reason),
+            Self::NotPermitted => {
+                f.write_str("`agents.toml` does not leave the agent this server any more")
+            }
             Self::AuditFault => f.write_str("the audit cannot be written"),
         }
     }

@@ -14,6 +14,7 @@ use crate::agent::local::{Answer, Hello, Listener, answer};
 use crate::agent::stdio;
 use crate::audit::{self, Audit};
 use crate::config;
+use crate::policy::Agent;
 use crate::shutdown::{Shutdown, ShutdownCause};
 use crate::wire::{LineReader, Side};
 
@@ -38,6 +39,9 @@ const GREETING: Duration = Duration::from_secs(5);
 
 /// How long the gate waits when the system gives no connection, as where no file can be opened.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// How agents are connected, and the id of all of them.
+const TRANSPORT: &str = "stdio";
 
 /// The step that records of refused agents name.
 const STAGE: &str = "attach";
@@ -139,14 +143,24 @@ async fn greeting(local: &Local, stream: &mut UnixStream) -> Result<Arc<Parts>, 
     let line = Answer::line(stream).await.ok().flatten();
     let line = line.ok_or("it did not say which server it is for")?;
     let Hello { server } = Hello::of(&line)?;
+    let agent = Agent {
+        id: TRANSPORT.to_owned(),
+        ..Agent::default()
+    };
     let current = local.servers.current();
-    let mut servers = current.servers.iter();
-    let known = servers.find(|it| it.server.name == server);
+    let left = || current.servers.iter().filter(|it| it.is_left_to(&agent));
+    let known = left().find(|it| it.server.name == server);
     known.cloned().ok_or_else(|| {
-        let servers = current.servers.iter();
-        let keys: Vec<&str> = servers.map(|it| &*it.server.name).collect();
+        let keys: Vec<&str> = left().map(|it| &*it.server.name).collect();
         let others = keys.join(", ");
+        let of_another_agent = current.servers.iter().any(|it| it.server.name == server);
         let server = server.escape_debug();
+        if of_another_agent {
+            return format!(
+                "`agents.toml` does not leave the agent `{TRANSPORT}` the server `{server}` (`servers`, \
+                 `not_servers`); the servers are: {others}"
+            );
+        }
         if current.disabled.iter().any(|it| it.as_str() == server.to_string()) {
             return format!(
                 "the server `{server}` is disabled (`servers.{server}.enabled`); the servers are: {others}"
@@ -158,7 +172,7 @@ async fn greeting(local: &Local, stream: &mut UnixStream) -> Result<Arc<Parts>, 
 
 async fn converse(local: &Local, parts: &Parts, mut stream: UnixStream) -> std::io::Result<()> {
     let gate = &*parts.gate;
-    let Some(session) = session(&parts.server, "stdio", gate) else {
+    let Some(session) = session(&parts.server, TRANSPORT, gate) else {
         return Ok(());
     };
     let accepted = answer(&Answer::Accepted);

@@ -28,7 +28,6 @@ use crate::upstream::http::{
 use crate::upstream::open_files;
 
 use super::server_changes::Numbers;
-use super::server_set::UNIFIED;
 use super::settings::{self, SHORTEST_SECRET};
 use super::user_identity;
 
@@ -167,6 +166,7 @@ pub(super) fn listener(
         listen: SocketAddr::new(listen.host, listen.port),
         tls,
         endpoints: Endpoints::new(endpoint_paths(config, listen, &at_start(config))),
+        endpoints_below: (!config.servers.is_empty()).then(|| listen.path.clone()),
         allowed_hosts: listen.allowed_hosts.clone(),
         allowed_origins: listen.allowed_origins.clone(),
         session_header: config.ratchet.session_header.clone(),
@@ -184,7 +184,7 @@ pub(super) fn listener(
 
 /// The endpoints of the servers that the gate is started with, in their order.
 fn at_start(config: &Config) -> Vec<(Option<ServerKey>, Endpoint)> {
-    let mut numbers = Numbers::default();
+    let mut numbers = Numbers::after_views(config);
     let each = config.each().into_iter();
     each.map(|config| {
         let number = numbers.next(config.key.as_ref());
@@ -193,7 +193,7 @@ fn at_start(config: &Config) -> Vec<(Option<ServerKey>, Endpoint)> {
     .collect()
 }
 
-/// The path of each server: that of the only one, or each below it; and that of all, if there is one.
+/// The path of each server: that of the only one, or each below it; that of all, if there is one, and those of views.
 pub(super) fn endpoint_paths(
     config: &Config,
     listen: &HttpListen,
@@ -201,11 +201,14 @@ pub(super) fn endpoint_paths(
 ) -> EndpointPaths {
     let each = servers.iter();
     let each = each.map(|(key, number)| (endpoint(listen, key.as_ref()), *number));
-    let of_all = config.unified.iter();
-    let of_all = of_all.map(|_| (endpoint(listen, None), UNIFIED));
+    let of_all = config.unified.iter().map(|_| endpoint(listen, None));
+    let views = config.views.keys();
+    let views = views.map(|name| format!("{}/view/{name}", listen.path.trim_end_matches('/')));
+    let of_several = of_all.chain(views).enumerate();
+    let of_several = of_several.map(|(number, path)| (path, Endpoint(number)));
     let disabled = config.disabled();
     EndpointPaths {
-        open: each.chain(of_all).collect(),
+        open: each.chain(of_several).collect(),
         disabled: disabled.map(|key| endpoint(listen, Some(key))).collect(),
     }
 }

@@ -162,7 +162,7 @@ pub(super) async fn open(
         is_up(it, &entrance, &loaded, isolated_is);
     }
     let (kind, authenticate, connections) = entrance.serves();
-    let mut numbers = Numbers::default();
+    let mut numbers = Numbers::after_views(config);
     let all = prepared.into_iter().map(|it| {
         let number = numbers.next(it.config.key.as_ref());
         Arc::new(it.parts(kind, &common, number))

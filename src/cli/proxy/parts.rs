@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{Config, ServerNeed};
 use crate::gate::Gate;
 use crate::memory::Memory;
-use crate::policy::{self, ServerKey};
+use crate::policy::{self, Agent, ServerKey};
 use crate::session::{Session, SessionId};
 use crate::shutdown::Shutdown;
 
@@ -62,6 +62,12 @@ impl Parts {
     /// The key of the server, if there are several.
     pub(super) fn key(&self) -> Option<ServerKey> {
         self.server.key.clone()
+    }
+
+    /// Whether the policies in force leave an agent this server.
+    pub(super) fn is_left_to(&self, agent: &Agent) -> bool {
+        let key = self.server.key.as_ref();
+        key.is_none_or(|key| self.gate.policies().labels().leave_server(agent, key))
     }
 
     /// A bridge for one conversation.

@@ -36,9 +36,8 @@ pub(super) struct ServerChanges {
 }
 
 /// The numbers that servers had.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Numbers {
-    /// 0 is the endpoint of all.
     endpoints: usize,
     generations: BTreeMap<ServerKey, usize>,
 }
@@ -57,6 +56,14 @@ pub(super) struct NextServers<'c> {
 }
 
 impl Numbers {
+    /// The endpoint of all servers is the first, and views follow it.
+    pub(super) fn after_views(config: &Config) -> Self {
+        Self {
+            endpoints: config.views.len(),
+            generations: BTreeMap::new(),
+        }
+    }
+
     /// Those of a server that comes.
     pub(super) fn next(&mut self, key: Option<&ServerKey>) -> ServerNumber {
         self.endpoints = self.endpoints.saturating_add(1);

@@ -19,9 +19,6 @@ pub(super) const LAST_RECORDS: Duration = Duration::from_secs(10);
 /// The server in records that belong to none of several. It is no key.
 pub(super) const NO_SERVER: &str = "-";
 
-/// The endpoint of all servers.
-pub(super) const UNIFIED: Endpoint = Endpoint(0);
-
 /// The servers of a gate, and settings of their conversations.
 pub(super) struct ServerSet {
     current: watch::Sender<Arc<RunningServers>>,

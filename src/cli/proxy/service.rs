@@ -13,7 +13,8 @@ use tracing::{error, info, warn};
 
 use crate::admin::{Listening, Metrics, ServerLabel};
 use crate::agent::http::{
-    Arrival, AskHealth, ConversationKind, Endpoint, Endpoints, HttpRefusal, Listener, Outside,
+    Arrival, AskHealth, ConversationKind, Endpoint, Endpoints, HttpRefusal, LetsIn, Listener,
+    Outside,
 };
 use crate::audit::{self, Audit, Kind, Record};
 use crate::identity::{Authenticate, Identity};
@@ -30,7 +31,7 @@ use super::parts::{Parts, session};
 use super::reading::of_agent;
 use super::renew::Renewal;
 use super::server_changes::ServerChanges;
-use super::server_set::{LAST_RECORDS, NO_SERVER, RunningServers, ServerSet, UNIFIED, broken};
+use super::server_set::{LAST_RECORDS, NO_SERVER, RunningServers, ServerSet, broken};
 use super::unified::{AgentConnection, UnifiedConversation};
 
 /// Conversations that wait to be begun.
@@ -49,8 +50,8 @@ const STAGE: &str = "http";
 /// What all conversations share.
 struct Service {
     servers: Arc<ServerSet>,
-    /// The endpoint of all, if there is one.
-    unified: Option<unified::Settings>,
+    /// The endpoint of all, if there is one, and those of views, by their numbers.
+    unified: Vec<unified::Settings>,
     audit: Audit,
 }
 
@@ -63,8 +64,8 @@ pub(super) struct Inside {
     pub(super) metrics: Option<Arc<Metrics>>,
     pub(super) renewal: Renewal,
     pub(super) health: AskHealth,
-    /// The endpoint of all servers, if there is one.
-    pub(super) unified: Option<unified::Settings>,
+    /// The endpoint of all servers, if there is one, and those of views.
+    pub(super) unified: Vec<unified::Settings>,
 }
 
 /// Serves agents until the gate is to stop, and every conversation has ended.
@@ -121,6 +122,7 @@ pub(super) async fn serve(
         }),
         arrivals,
         health,
+        lets_in: lets_in(Arc::clone(&service)),
     };
     let stop = shutdown.clone();
     let serving = listener.serve(outside, async move {
@@ -165,6 +167,25 @@ pub(super) async fn serve(
     End::Stopped(shutdown.requested().await)
 }
 
+/// An endpoint of several servers is for agents that may use one of them.
+fn lets_in(service: Arc<Service>) -> LetsIn {
+    Box::new(move |identity, endpoint| {
+        let agent = agent_of(identity.clone());
+        let current = service.servers.current();
+        if let Some(parts) = current.at(endpoint) {
+            return parts.is_left_to(&agent);
+        }
+        let unified = service.unified.get(endpoint.0);
+        unified.is_some_and(|unified| {
+            let mut servers = current.servers.iter();
+            servers.any(|parts| {
+                let key = parts.key();
+                key.is_some_and(|key| unified.has_server(&key)) && parts.is_left_to(&agent)
+            })
+        })
+    })
+}
+
 /// Holds conversations until no more can come; says all the while how many there are.
 async fn conversations(
     service: &Arc<Service>,
@@ -194,17 +215,17 @@ async fn conversations(
 async fn hold(service: Arc<Service>, arrival: Box<Arrival>) {
     let ServerSet { news, drain, .. } = &*service.servers;
     let parts = service.servers.current().at(arrival.endpoint).cloned();
-    match (parts, &service.unified) {
+    match (parts, service.unified.get(arrival.endpoint.0)) {
         (Some(parts), _) => {
             if let Some(mut begun) = begin(&parts, *arrival) {
                 begun.until_its_end(&parts, news, *drain).await;
             }
         }
-        (None, Some(settings)) if arrival.endpoint == UNIFIED => {
+        (None, Some(settings)) => {
             Box::pin(unify(&service.servers, settings, *arrival)).await;
         }
         // Its server was removed just now.
-        (None, _) => {}
+        (None, None) => {}
     }
 }
 
@@ -261,6 +282,13 @@ fn session_of(parts: &Parts, identity: &Identity, kind: ConversationKind) -> Opt
         ConversationKind::Stateless => Ids::OfStream,
     };
     let session = session.reading_as(of_agent(identity, ids, parts.names));
+    let agent = agent_of(identity.clone());
+    let number = parts.conversations.next_number();
+    Some(session.of(agent).with_ids(ids).numbered(number))
+}
+
+/// The agent that has shown who it is.
+fn agent_of(identity: Identity) -> Agent {
     let Identity {
         subject,
         user,
@@ -269,17 +297,15 @@ fn session_of(parts: &Parts, identity: &Identity, kind: ConversationKind) -> Opt
         capabilities,
         claims,
         ..
-    } = identity.clone();
-    let agent = Agent {
+    } = identity;
+    Agent {
         id: subject,
         user,
         roles: roles.into_iter().chain(groups).collect(),
         capabilities,
         claims,
         ..Agent::default()
-    };
-    let number = parts.conversations.next_number();
-    Some(session.of(agent).with_ids(ids).numbered(number))
+    }
 }
 
 fn told(refusals: &mpsc::Sender<HttpRefusal>, lost: &AtomicU64, refusal: HttpRefusal) {

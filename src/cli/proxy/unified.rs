@@ -14,7 +14,7 @@ use crate::gate::{AgentGone, Gate, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
-use crate::unified::{Settings, Unanswered, UnifiedSession};
+use crate::unified::{Settings, Unanswered, UnifiedSession, View};
 use crate::wire::Side;
 
 use super::agents::{AgentEnd, Arrived, ConversationAgent, Inbox, Outbox};
@@ -27,17 +27,29 @@ use super::settings;
 /// Messages that may wait for one server.
 const INBOX: usize = 64;
 
-/// How the endpoint of all servers works, if there is one.
-pub(super) fn settings(config: &Config) -> Option<Settings> {
-    let unified = config.unified.as_ref()?;
+/// How the endpoint of all servers works, if there is one, and those of views after it.
+pub(super) fn settings(config: &Config) -> Vec<Settings> {
+    let Some(unified) = &config.unified else {
+        return Vec::new();
+    };
     let aliases = unified.aliases.iter();
     let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
-    Some(Settings {
+    let of_all = Settings {
         aliases: aliases.collect(),
+        view: None,
         limits: settings::from_agent(&config.limits),
         merge_timeout: unified.wait,
         is_stateless: false,
-    })
+    };
+    let views = config.views.values().map(|view| Settings {
+        view: Some(View {
+            servers: view.servers.clone().into(),
+            tools: view.tools.clone().map(Into::into),
+        }),
+        ..of_all.clone()
+    });
+    let views: Vec<Settings> = views.collect();
+    std::iter::once(of_all).chain(views).collect()
 }
 
 /// The connection of an agent.
@@ -64,6 +76,8 @@ struct Members<S> {
     unified: Arc<UnifiedSession<Outbox>>,
     /// Makes the agent's session before a server.
     new_session: S,
+    /// How policies know the agent.
+    agent: Arc<policy::Agent>,
     agent_end: AgentEnd,
     conversations: JoinSet<()>,
     /// By their numbers.
@@ -77,7 +91,7 @@ struct Member {
 }
 
 impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> {
-    /// Starts a conversation with each server. `None` if a session cannot be made.
+    /// Starts a conversation with each server that the agent may use. `None` if a session cannot be made.
     pub(super) fn begin(
         served: &Arc<ServerSet>,
         settings: Settings,
@@ -94,12 +108,14 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
             ..Parts::clone(&first)
         };
         let (own, _) = new_session(&no_server)?;
+        let of_agent = Arc::clone(&own.state().parties.agent);
         let unified = Arc::new(UnifiedSession::new(settings, agent.outbox.clone()));
         let mut members = Members {
             served: Arc::clone(served),
             changes,
             unified,
             new_session,
+            agent: of_agent,
             agent_end: agent.end,
             conversations: JoinSet::new(),
             servers: Vec::new(),
@@ -145,24 +161,28 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
 }
 
 impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
-    /// Begins a conversation with each server that there is and was not before, and lets the agent name no other.
+    /// Begins a conversation with each server that there is and was not before, if the agent may use it, and lets the
+    /// agent name no other.
     fn follow(&mut self) {
         let current = Arc::clone(&self.changes.borrow_and_update());
         for (number, member) in self.servers.iter().enumerate() {
-            if current.at(member.endpoint).is_none() {
+            let parts = current.at(member.endpoint);
+            if parts.is_none_or(|parts| !parts.is_left_to(&self.agent)) {
                 self.unified.remove(number);
             }
         }
         for parts in &current.servers {
             let is_it = |member: &Member| member.endpoint == parts.endpoint;
-            if !self.servers.iter().any(is_it) {
+            if !self.servers.iter().any(is_it) && parts.is_left_to(&self.agent) {
                 self.join(Arc::clone(parts));
             }
         }
     }
 
     fn join(&mut self, parts: Arc<Parts>) {
-        let (Some(key), Some((session, bridge))) = (parts.key(), (self.new_session)(&parts)) else {
+        let key = parts.key().filter(|key| self.unified.has_server(key));
+        let session = key.is_some().then(|| (self.new_session)(&parts)).flatten();
+        let (Some(key), Some((session, bridge))) = (key, session) else {
             return;
         };
         let (sender, inbox) = mailbox(INBOX);
@@ -220,6 +240,7 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
             let Some(number) = self.servers.iter().position(|it| it.conversation == id) else {
                 continue;
             };
+            self.follow();
             for Unanswered { id, method, stream } in self.unified.ended(number).await? {
                 let (id, source) = (id.json(), Source::on(stream));
                 let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);

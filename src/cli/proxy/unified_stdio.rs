@@ -1,5 +1,7 @@
 //! One agent on standard streams, with several servers.
 
+use std::sync::Arc;
+
 use tokio::time::sleep;
 use tracing::{error, warn};
 
@@ -29,7 +31,7 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
         ..
     } = inside;
     let first = servers.current().servers.first().cloned();
-    let (Some(settings), Some(first)) = (unified, first) else {
+    let (Some(settings), Some(first)) = (unified.into_iter().next(), first) else {
         return End::UpstreamGone("no server is enabled".to_owned());
     };
     let (input, writer) = stdio::open(AGENT_QUEUE_BYTES);
@@ -45,6 +47,13 @@ pub(super) async fn serve(inside: Inside, ratchet: &Ratchet) -> End {
         let number = parts.conversations.next_number();
         Some((session.numbered(number), parts.bridge()))
     };
+    let agent_of = before(&first).map(|(session, _)| Arc::clone(&session.state().parties.agent));
+    let current = servers.current();
+    let has_server = |of: &Arc<_>| current.servers.iter().any(|parts| parts.is_left_to(of));
+    if agent_of.as_ref().is_some_and(|of| !has_server(of)) {
+        let why = "`agents.toml` leaves the agent `stdio` no server (`servers`, `not_servers`)";
+        return End::UpstreamGone(why.to_owned());
+    }
     let Some(mut conversation) = UnifiedConversation::begin(&servers, settings, agent, before)
     else {
         return End::AuditFault;

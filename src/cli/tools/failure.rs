@@ -23,6 +23,8 @@ pub(super) const MAX_BYTES: usize = 64 << 20;
 pub(in crate::cli) enum ToolsFailure {
     #[error("the configuration is not usable")]
     Config(ConfigErrors),
+    #[error("the policies are not usable")]
+    Policies(PolicyErrors),
     #[error("the lock is not usable")]
     Lock(PolicyErrors),
     #[error("`{file}`: {error}")]
@@ -137,7 +139,9 @@ impl ToolsFailure {
     pub(in crate::cli) fn tell(&self, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Config(errors) => writeln!(out, "{}", report::text(errors)),
-            Self::Lock(errors) => writeln!(out, "{}", report::text(errors)),
+            Self::Policies(errors) | Self::Lock(errors) => {
+                writeln!(out, "{}", report::text(errors))
+            }
             Self::File { .. }
             | Self::NoLock(_)
             | Self::NoPlace

@@ -338,6 +338,71 @@ fn walls_stand_between_known_servers_and_come_into_force_while_the_gate_runs() {
 }
 
 #[test]
+fn a_view_has_servers_and_tools_of_theirs() {
+    let text = |views: &str| {
+        format!(
+            "{OVER_HTTP}[servers.crm]\ncommand = ['a']\n[servers.mail]\ncommand = ['b']\n\
+             [unified]\naliases = {{ post = 'mail__send' }}\n{views}"
+        )
+    };
+    let views = valid(&text(
+        "[views.dev]\nservers = ['mail']\ntools = ['po*', 'mail__*']\n[views.all]\nservers = ['mail', 'crm']\n",
+    ))
+    .views;
+    let views: Vec<_> = views
+        .iter()
+        .map(|(name, view)| {
+            let servers: Vec<_> = view.servers.iter().map(ServerKey::as_str).collect();
+            (name.as_str(), servers, view.tools.as_ref().map(Vec::len))
+        })
+        .collect();
+    let expected = [
+        ("all", vec!["mail", "crm"], None),
+        ("dev", vec!["mail"], Some(2)),
+    ];
+    assert_eq!(views, expected);
+    let check_views = |views: &str, expected: &[&str]| check(&text(views), expected);
+    check_views(
+        "[views.Dev]\nservers = ['mail']\n",
+        &["10 views.Dev: expected a lower-case letter and up to 31 more, digits and `-`"],
+    );
+    check_views("[views.dev]\n", &["10 views.dev.servers: required"]);
+    check_views(
+        "[views.dev]\nservers = []\ntools = []\n",
+        &[
+            "11 views.dev.servers: leaves the view no server",
+            "12 views.dev.tools: leaves the view no tool",
+        ],
+    );
+    check_views(
+        "[views.dev]\nservers = ['mail', 'crn']\ntools = ['crm__find', 'send', '*', 'mail__x', 'ost']\ntool = ''\n",
+        &[
+            "11 views.dev.servers[1]: names no server",
+            "12 views.dev.tools[0]: names no tool of a server of the view",
+            "12 views.dev.tools[1]: names no tool of a server of the view",
+            "12 views.dev.tools[4]: names no tool of a server of the view",
+            "13 views.dev.tool: unknown key",
+        ],
+    );
+    let disabled = text("[views.dev]\nservers = ['crm']\n")
+        .replace("command = ['a']", "command = ['a']\nenabled = false");
+    check(
+        &disabled,
+        &["12 views.dev.servers: leaves the view no server that is enabled"],
+    );
+    let without = text("[views.dev]\nservers = ['crm']\n")
+        .replace("[unified]\naliases = { post = 'mail__send' }\n", "");
+    check(&without, &["8 views: needs `[unified]`"]);
+    let on_stdio =
+        text("[views.dev]\nservers = ['crm']\n").replace(OVER_HTTP, "policy.allow = ['a/b']\n");
+    check(&on_stdio, &["8 views: has paths of a listener"]);
+    check(
+        &format!("{OVER_HTTP}[servers.view]\ncommand = ['a']\n"),
+        &["4 servers.view: is the path of views (`[views]`)"],
+    );
+}
+
+#[test]
 fn agents_attach_to_servers_with_keys_and_the_log_has_a_file() {
     const LOCAL: &str = "listen.transport = 'local'\npolicy.allow = ['a/b']\n";
     let servers = "servers.a.command = ['a']\n";

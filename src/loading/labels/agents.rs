@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::super::several;
+use super::server_sets::server_set;
 use super::standing;
 use super::tools::capabilities;
 use crate::policy::table::TomlTable;
-use crate::policy::{AgentLabels, Labels, SamplingTerms};
+use crate::policy::{AgentLabels, Labels, SamplingTerms, ServerKey, ServerSet};
 
 /// What all `agents.toml` together say.
 #[derive(Debug, Default)]
@@ -16,6 +18,7 @@ pub(super) struct Agents {
     /// The capabilities that each role brings.
     roles: HashMap<String, Vec<String>>,
     agentic_roles: BTreeSet<String>,
+    role_servers: HashMap<String, ServerSet>,
 }
 
 /// Exact names of tools that one agent may call beyond the rules for all, or must not.
@@ -33,7 +36,7 @@ struct AgentEntry {
 }
 
 impl Agents {
-    pub(super) fn read(&mut self, mut root: TomlTable<'_, '_>) {
+    pub(super) fn read(&mut self, mut root: TomlTable<'_, '_>, servers: Option<&[ServerKey]>) {
         let file = root.source().name.to_string();
         if let Some(mut teams) = root.table("teams") {
             for (name, place, field) in teams.entries() {
@@ -57,7 +60,9 @@ impl Agents {
                 if role.boolean("agentic") == Some(true) {
                     self.agentic_roles.insert(name.clone());
                 }
+                let set = server_set(&mut role, servers);
                 role.finish();
+                self.role_servers.insert(name.clone(), set);
                 if self.roles.insert(name.clone(), granted).is_some() {
                     let message = format!("the role `{name}` is described twice");
                     roles.report(place, &message, None);
@@ -70,7 +75,7 @@ impl Agents {
                     let message = format!("the agent `{name}` is described twice");
                     agents.report(place, &message, Some(format!("the first time in {first}")));
                 } else if let Some(table) = agents.inside(field) {
-                    let described = agent(name.clone(), table);
+                    let described = agent(name.clone(), table, servers);
                     self.described.insert(name, (described, file.clone()));
                 }
             }
@@ -104,12 +109,30 @@ impl Agents {
             labels.roles.insert(role, granted);
         }
         labels.agentic_roles = self.agentic_roles;
+        labels.role_servers = self.role_servers;
         overrides.sort_by(|one, other| one.agent.cmp(&other.agent));
         overrides
     }
 }
 
-fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
+/// Exact names of tools, which begin with the key of one of several servers.
+fn tools_of(
+    table: &mut TomlTable<'_, '_>,
+    key: &'static str,
+    servers: Option<&[ServerKey]>,
+) -> Vec<String> {
+    let names = table.strings(key);
+    for (name, place) in &names {
+        if let Some(help) = ServerKey::help_for(servers.unwrap_or_default(), name) {
+            let name = name.escape_debug();
+            let message = format!("`{name}` {}", several::NO_SERVER);
+            table.report_as(several::CODE, place.clone(), &message, Some(help));
+        }
+    }
+    names.into_iter().map(|(name, _)| name).collect()
+}
+
+fn agent(name: String, mut table: TomlTable<'_, '_>, servers: Option<&[ServerKey]>) -> AgentEntry {
     let agentic = table.boolean("agentic");
     let labels = AgentLabels {
         roles: table.names("roles"),
@@ -117,6 +140,7 @@ fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
         user: table.string("user").map(|(user, _)| user),
         trust: table.integer("trust"),
         capabilities: capabilities(&mut table, "capabilities"),
+        servers: server_set(&mut table, servers),
         sampling: SamplingTerms {
             agentic: agentic == Some(true),
             standing: standing::read(&mut table),
@@ -125,8 +149,8 @@ fn agent(name: String, mut table: TomlTable<'_, '_>) -> AgentEntry {
     };
     let tools = Override {
         agent: name,
-        allow: table.names("allow"),
-        deny: table.names("deny"),
+        allow: tools_of(&mut table, "allow", servers),
+        deny: tools_of(&mut table, "deny", servers),
     };
     table.finish();
     AgentEntry { labels, tools }

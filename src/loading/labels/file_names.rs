@@ -7,7 +7,7 @@ use super::super::lock;
 use crate::policy::table::TomlTable;
 use crate::policy::{PolicySource, ServerKey};
 
-pub(super) const AGENTS: &str = "agents.toml";
+pub const AGENTS: &str = "agents.toml";
 pub(super) const TOOLS: &str = "tools.toml";
 pub(super) const ROOTS: &str = "roots.toml";
 pub(super) const RESOURCES: &str = "resources.toml";
@@ -26,6 +26,11 @@ pub(in crate::loading) fn claims(path: &Path) -> bool {
 /// Whether a file says nothing but of what one server has.
 pub(in crate::loading) fn are_of_server(source: &PolicySource) -> bool {
     [TOOLS, PROMPTS].contains(&file_name(source))
+}
+
+/// Whether a file says who agents are.
+pub(in crate::loading) fn is_of_agents(source: &PolicySource) -> bool {
+    file_name(source) == AGENTS
 }
 
 /// The file of labels that an author may have had in mind with a name in lower case.

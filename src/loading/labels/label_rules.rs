@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use super::agents::Override;
+use super::server_sets;
 use crate::policy::engines::cedar::ToolGroups;
 use crate::policy::{ConsentRule, Labels, PolicySource, TokenGrants};
 
@@ -33,12 +34,12 @@ impl LabelRules {
         if tools.any(|tool| tool.consent != ConsentRule::Never) {
             compiled.add("<consent.cedar>", CONSENT);
         }
-        compiled.overrides(overrides);
+        compiled.of_agents(overrides, server_sets::compiled(labels));
         compiled
     }
 
-    fn overrides(&mut self, overrides: Vec<Override>) {
-        let mut text = String::new();
+    /// Policies of `agents.toml`, after `text`.
+    fn of_agents(&mut self, overrides: Vec<Override>, mut text: String) {
         for Override { agent, allow, deny } in overrides {
             for (effect, key, names) in [("permit", "allow", allow), ("forbid", "deny", deny)] {
                 if names.is_empty() {

@@ -9,7 +9,7 @@ use super::file_names::{AGENTS, file_name};
 use crate::policy::PolicySource;
 
 /// Lists of `agents.toml` that only grant: a shorter list withdraws a permission.
-const GIVING: [&str; 4] = ["roles", "teams", "capabilities", "allow"];
+const GIVING: [&str; 5] = ["roles", "teams", "capabilities", "allow", "servers"];
 
 /// Tables and keys that are gone, lists that are shorter, and numbers that may be cut.
 pub(in super::super) fn lost(old: &[&PolicySource], new: &[&PolicySource]) -> Vec<String> {

@@ -3,6 +3,9 @@
 use super::*;
 use crate::policy::{Agent, PolicyProblem};
 
+/// Tokens grant nothing, and there is one server.
+const OF_NONE: (TokenGrants, Option<&[ServerKey]>) = (TokenGrants::Nothing, None);
+
 #[test]
 fn labels_of_tools_are_read() {
     let labels = read_well(
@@ -177,14 +180,59 @@ fn all_mistakes_are_told_at_once_and_with_help() {
 }
 
 #[test]
+fn servers_of_an_agent_or_a_role_are_keys_that_are_known() {
+    let keys: Vec<_> = ["crm", "mail"]
+        .into_iter()
+        .filter_map(ServerKey::of)
+        .collect();
+    let check_keys = |text: &str, known: Option<&[ServerKey]>, expected: &[&str]| {
+        let mut problems = Vec::new();
+        let sources = [source("x/agents.toml", text)];
+        read(&sources, (TokenGrants::Nothing, known), &mut problems);
+        assert_eq!(told(&problems), expected, "{text}");
+        let begins = problems.iter().map(|problem| problem.labels[0].offset());
+        assert!(begins.into_iter().all(|at| at >= text.find('=').unwrap()));
+    };
+    check_keys(
+        "[agents.a]\nservers = [\"crm\"]\nnot_servers = \"mail\"\n",
+        Some(&keys),
+        &[],
+    );
+    check_keys("[roles.a]\nservers = []\n", Some(&keys), &[]);
+    check_keys(
+        "[agents.a]\nservers = [\"crn\", \"mail\"]\n[roles.b]\nnot_servers = [\"x y\"]\n",
+        Some(&keys),
+        &[
+            "there is no server `x y` (the servers are `crm`, `mail`)",
+            "there is no server `crn` (did you mean `crm`? the servers are `crm`, `mail`)",
+        ],
+    );
+    check_keys(
+        "[agents.a]\ndeny = [\"read\", \"mail/send\"]\n",
+        Some(&keys),
+        &[
+            "`read` does not begin with the key of a server and a slash (write the key of its server before it, as in `KEY/read`; the servers are `crm`, `mail`)",
+        ],
+    );
+    check_keys(
+        "[agents.a]\nservers = [\"crm\"]\n",
+        Some(&[]),
+        &["there is no server `crm` (there is one server, without a key: remove it)"],
+    );
+    // Without a configuration.
+    check_keys("[agents.a]\nservers = [\"crm\"]\n", None, &[]);
+    check_keys(
+        "[agents.a]\nservers = [\"C\"]\n",
+        None,
+        &["there is no server `C`"],
+    );
+}
+
+#[test]
 fn what_is_no_toml_is_told_with_its_place() {
     let mut problems = Vec::new();
     let text = "[tools.a]\npermission = read\n";
-    read(
-        &[source("tools.toml", text)],
-        TokenGrants::Nothing,
-        &mut problems,
-    );
+    read(&[source("tools.toml", text)], OF_NONE, &mut problems);
     let [problem] = &problems[..] else {
         panic!("{problems:?}")
     };
@@ -199,7 +247,7 @@ fn one_tool_is_labelled_once() {
     );
     let other = source("y/tools.toml", "[tools.a]\n[default]\n");
     let mut problems = Vec::new();
-    read(&[one, other], TokenGrants::Nothing, &mut problems);
+    read(&[one, other], OF_NONE, &mut problems);
     assert_eq!(
         told(&problems),
         [
@@ -212,7 +260,7 @@ fn one_tool_is_labelled_once() {
 #[track_caller]
 fn read_well(name: &str, text: &str) -> Labels {
     let mut problems = Vec::new();
-    let (labels, _) = read(&[source(name, text)], TokenGrants::Nothing, &mut problems);
+    let (labels, _) = read(&[source(name, text)], OF_NONE, &mut problems);
     assert_eq!(told(&problems), [""; 0]);
     labels
 }
@@ -220,7 +268,7 @@ fn read_well(name: &str, text: &str) -> Labels {
 #[track_caller]
 fn check(name: &str, text: &str, expected: &[&str]) {
     let mut problems = Vec::new();
-    read(&[source(name, text)], TokenGrants::Nothing, &mut problems);
+    read(&[source(name, text)], OF_NONE, &mut problems);
     assert_eq!(told(&problems), expected);
 }
 
@@ -254,7 +302,7 @@ fn what_labels_come_to_is_cedar() {
             .map(|(name, text)| source(name, text))
             .collect();
         let mut problems = Vec::new();
-        let (_, compiled) = read(&sources, TokenGrants::Nothing, &mut problems);
+        let (_, compiled) = read(&sources, OF_NONE, &mut problems);
         assert_eq!(told(&problems), [""; 0]);
         let names = compiled
             .sources
@@ -292,7 +340,7 @@ fn a_granted_capability_brings_the_narrower_ones() {
         source("x/tools.toml", tools),
     ];
     let mut problems = Vec::new();
-    let (labels, _) = read(&sources, TokenGrants::Nothing, &mut problems);
+    let (labels, _) = read(&sources, OF_NONE, &mut problems);
     let agent = Agent {
         id: "a".to_owned(),
         ..Agent::default()
@@ -309,12 +357,12 @@ fn a_capability_of_a_token_brings_the_narrower_ones_and_puts_the_rule_in_force()
     let sources = [source("x/tools.toml", tools)];
     let check = |tokens, rules: &[&str]| {
         let mut problems = Vec::new();
-        let (labels, compiled) = read(&sources, tokens, &mut problems);
+        let (labels, compiled) = read(&sources, (tokens, None), &mut problems);
         let names = compiled.sources.iter().map(|source| &*source.name);
         assert_eq!(names.collect::<Vec<_>>(), rules, "{tokens:?}");
         labels
     };
-    check(TokenGrants::Nothing, &[]);
+    check(OF_NONE.0, &[]);
     let labels = check(TokenGrants::Capabilities, &["<capabilities.cedar>"]);
     let agent = Agent {
         capabilities: vec!["fs".to_owned()],
@@ -411,7 +459,7 @@ fn what_is_one_of_few_words_is_told_with_them() {
     let check = |text: &str, says: &str| {
         let mut problems = Vec::new();
         let source = PolicySource::new("p/tools.toml", text);
-        read(&[source], TokenGrants::Nothing, &mut problems);
+        read(&[source], OF_NONE, &mut problems);
         let told: Vec<&str> = problems.iter().map(|it| it.message.as_str()).collect();
         assert_eq!(told, [says], "{text}");
     };
@@ -474,7 +522,7 @@ fn half_a_standing_approval_is_none_and_says_what_it_lacks() {
         let text = format!("[agents.a]\nconsent = {consent}\n");
         let mut problems = Vec::new();
         let sources = [source("agents.toml", &text)];
-        let (labels, _) = read(&sources, TokenGrants::Nothing, &mut problems);
+        let (labels, _) = read(&sources, OF_NONE, &mut problems);
         let mut agents = labels.agents.values();
         let is_known = !consent.contains("forever");
         assert!(!is_known || agents.all(|it| it.sampling.standing.is_none()));

@@ -92,6 +92,7 @@ impl Rig {
             refusals: Box::new(move |refusal| refused.lock().unwrap().push(refusal)),
             arrivals: arriving,
             health: Arc::new(move || *healthy.borrow()),
+            lets_in: Box::new(|_, _| true),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let serving = tokio::spawn(async move {

@@ -1,0 +1,213 @@
+//! `agents`: shows and changes what `agents.toml` says of agents.
+
+mod edit;
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::args::{AgentChanges, AgentsArgs, AgentsCommand, AgentsSource, Format};
+use super::exit::{Exit, heard};
+use super::{atomic_write, proxy, report};
+use crate::config::{Config, ConfigErrors};
+use crate::loading::{self, AGENTS_FILE, MANIFEST_FILE, Settings};
+use crate::policy::{Agent, Labels, PolicyErrors, ServerKey};
+
+/// Why nothing is shown or changed.
+#[derive(Debug, thiserror::Error)]
+enum AgentsFailure {
+    #[error("the configuration is not usable")]
+    Config(#[from] ConfigErrors),
+    #[error("the policies are not usable")]
+    Policies(#[from] PolicyErrors),
+    #[error("the configuration names no policy directory: set `policy.dir`")]
+    NoDirectory,
+    #[error("`{}`: {cause}", file.display())]
+    File { file: PathBuf, cause: io::Error },
+    #[error("`{}` cannot be changed: {why}", file.display())]
+    Edit { file: PathBuf, why: String },
+    #[error("the report could not be written: {0}")]
+    Report(#[from] io::Error),
+}
+
+/// Does what was asked for.
+pub fn run(args: &AgentsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> Exit {
+    let done = match &args.command {
+        AgentsCommand::List { source } => list(source, stdout),
+        AgentsCommand::Show { name, source } => show(name, source, stdout),
+        AgentsCommand::Set {
+            name,
+            changes,
+            source,
+        } => set(name, changes, source, stdout),
+    };
+    let Err(failure) = done else {
+        return Exit::Success;
+    };
+    let told = match &failure {
+        AgentsFailure::Config(errors) => report::text(errors),
+        AgentsFailure::Policies(errors) => report::text(errors),
+        AgentsFailure::NoDirectory
+        | AgentsFailure::File { .. }
+        | AgentsFailure::Edit { .. }
+        | AgentsFailure::Report(_) => format!("error: {failure}"),
+    };
+    // The exit code remains if the output is closed.
+    let _ = writeln!(stderr, "{told}");
+    Exit::Invalid
+}
+
+/// What a program reads of one agent.
+#[derive(Debug, Serialize)]
+struct AgentReport {
+    name: String,
+    roles: Vec<String>,
+    /// Of several, those that are enabled and left to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<Vec<String>>,
+}
+
+/// What a program reads: one line.
+#[derive(Debug, Serialize)]
+struct AgentsReport {
+    /// Version of this format.
+    schema: u32,
+    agents: Vec<AgentReport>,
+}
+
+/// The enabled servers that the labels leave an agent with no more roles than they give it.
+fn servers_left<'k>(labels: &Labels, config: &'k Config, agent: &Agent) -> Vec<&'k ServerKey> {
+    let servers = config.servers.iter();
+    let enabled = servers.filter(|(_, server)| server.is_enabled());
+    let left = enabled.filter(|(key, _)| labels.leave_server(agent, key));
+    left.map(|(key, _)| key).collect()
+}
+
+fn report_of(name: &str, labels: &Labels, config: &Config) -> AgentReport {
+    let agent = Agent {
+        id: name.to_owned(),
+        ..Agent::default()
+    };
+    let described = labels.agent(&agent);
+    let left = servers_left(labels, config, &agent);
+    AgentReport {
+        name: name.to_owned(),
+        roles: described.map(|agent| agent.roles).unwrap_or_default(),
+        servers: (!config.servers.is_empty())
+            .then(|| left.into_iter().map(ToString::to_string).collect()),
+    }
+}
+
+fn loaded(source: &AgentsSource) -> Result<(Config, Settings, Labels), AgentsFailure> {
+    let config = Config::load_offline(&source.config)?;
+    let settings = proxy::policy_settings(&config);
+    let labels = loading::load(&settings)?.snapshot.labels().clone();
+    Ok((config, settings, labels))
+}
+
+fn tell(
+    reports: Vec<AgentReport>,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<(), AgentsFailure> {
+    match format {
+        Format::Json => {
+            let report = AgentsReport {
+                schema: 1,
+                agents: reports,
+            };
+            let line = serde_json::to_string(&report).map_err(io::Error::from)?;
+            heard(writeln!(out, "{line}"))?;
+        }
+        Format::Human => {
+            for report in reports {
+                heard(writeln!(out, "{}", line_of(&report)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn line_of(report: &AgentReport) -> String {
+    let list = |items: &[String]| {
+        if items.is_empty() {
+            "none".to_owned()
+        } else {
+            items.join(", ").escape_debug().to_string()
+        }
+    };
+    let name = report.name.escape_debug();
+    let mut line = format!("{name}: roles {}", list(&report.roles));
+    if let Some(servers) = &report.servers {
+        line.push_str("; servers ");
+        line.push_str(&list(servers));
+    }
+    line
+}
+
+fn list(source: &AgentsSource, out: &mut dyn Write) -> Result<(), AgentsFailure> {
+    let (config, _, labels) = loaded(source)?;
+    let mut names: Vec<&String> = labels.agents.keys().collect();
+    names.sort();
+    let reports = names.into_iter();
+    let reports = reports.map(|name| report_of(name, &labels, &config));
+    tell(reports.collect(), source.format, out)
+}
+
+fn show(name: &str, source: &AgentsSource, out: &mut dyn Write) -> Result<(), AgentsFailure> {
+    let (config, _, labels) = loaded(source)?;
+    tell(vec![report_of(name, &labels, &config)], source.format, out)
+}
+
+fn set(
+    name: &str,
+    changes: &AgentChanges,
+    source: &AgentsSource,
+    out: &mut dyn Write,
+) -> Result<(), AgentsFailure> {
+    let config = Config::load_offline(&source.config)?;
+    let settings = proxy::policy_settings(&config);
+    let dir = settings.dir.as_ref().ok_or(AgentsFailure::NoDirectory)?;
+    let files = loading::agents_files(&settings);
+    let of_agent = files.iter().find(|(_, text)| edit::names(text, name));
+    let (file, before) = match of_agent {
+        Some((file, text)) => (file.clone(), text.clone()),
+        None => whole(&dir.join(AGENTS_FILE))?,
+    };
+    let edited = edit::edited(&before, name, changes);
+    let text = edited.map_err(|why| AgentsFailure::Edit {
+        file: file.clone(),
+        why,
+    })?;
+    let loaded = loading::load_with_labels(&settings, &file, &text)?;
+    let written = atomic_write::write(&file, &text);
+    written.map_err(|cause| AgentsFailure::File {
+        file: file.clone(),
+        cause,
+    })?;
+    let labels = loaded.snapshot.labels();
+    tell(vec![report_of(name, labels, &config)], source.format, out)?;
+    if source.format == Format::Human && dir.join(MANIFEST_FILE).exists() {
+        let dir = dir.display();
+        let hint =
+            format!("`{dir}/{MANIFEST_FILE}` has the digest of the former file: write it again");
+        heard(writeln!(out, "{hint}"))?;
+    }
+    Ok(())
+}
+
+/// A file with its text, which is empty if there is none.
+fn whole(file: &Path) -> Result<(PathBuf, String), AgentsFailure> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok((file.to_owned(), text)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => {
+            Ok((file.to_owned(), String::new()))
+        }
+        Err(cause) => Err(AgentsFailure::File {
+            file: file.to_owned(),
+            cause,
+        }),
+    }
+}
