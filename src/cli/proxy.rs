@@ -25,6 +25,8 @@ mod loading_settings;
 #[cfg(unix)]
 mod local;
 mod network;
+mod news;
+mod numbers;
 mod open;
 mod operators;
 mod outbox;
@@ -159,7 +161,6 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
 /// Serves agents until the end.
 async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     let Opened {
-        servers,
         changes,
         audit,
         shutdown,
@@ -176,6 +177,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         Ok(opened) => opened,
         Err(exit) => return exit,
     };
+    let servers = Arc::clone(&changes.servers);
     let upkeep = Arc::clone(&changes.upkeep);
     let first = servers.current().servers.first().cloned();
     let desk = first.as_ref().map(|parts| Arc::clone(&parts.gate));

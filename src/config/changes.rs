@@ -11,11 +11,12 @@ use crate::policy::ServerKey;
 
 /// What comes into force while the gate runs, with everything below it. All other keys need a restart, those
 /// included that are not made yet.
-const LIVE: [&str; 17] = [
+const LIVE: [&str; 18] = [
     "version",
     "policy",
     // Of several servers: one that is changed is replaced.
     "servers",
+    "servers_dir",
     // It is compiled to policies.
     "ratchet.network",
     "ratchet.server_datasets",
@@ -128,12 +129,17 @@ impl Config {
     #[must_use]
     pub fn in_place_of(self, started: &Self) -> Self {
         let in_force = |limits| with_those_of_start(limits, &started.limits);
-        let of_servers = self.server_terms.into_iter().map(|(key, terms)| {
+        // One server becomes several, or several one: the next start does that.
+        let is_alike = self.servers.is_empty() == started.servers.is_empty();
+        let of_servers = if is_alike {
+            self.server_terms
+        } else {
+            started.server_terms.clone()
+        };
+        let of_servers = of_servers.into_iter().map(|(key, terms)| {
             let limits = in_force(terms.limits);
             (key, ServerTerms { limits, ..terms })
         });
-        // One server becomes several, or several one: the next start does that.
-        let is_alike = self.servers.is_empty() == started.servers.is_empty();
         let (servers, upstream, own, flow) = if is_alike && !self.servers.is_empty() {
             (self.servers, self.upstream, self.policy.own, self.flow)
         } else {
@@ -193,7 +199,10 @@ fn missed(
     (is, text): (&ConfigValues, &ConfigText),
 ) -> Vec<ConfigError> {
     let is_meant = |path: &[String]| match path {
-        [section, key, ..] => section == "servers" && text.is_whole(before, key),
+        [section, key, ..] => {
+            let is_gone = || !is.has(&[section.clone(), key.clone()]);
+            section == "servers" && text.is_whole(before, key, is_gone)
+        }
         _ => false,
     };
     let gone = was.lacking_in(is).into_iter();
@@ -201,7 +210,7 @@ fn missed(
         let reason = ConfigReason::Missed("is in force and is not there");
         ConfigError::without_place(&dotted(path), reason, HELP)
     });
-    let cut = is.cut_after(was, text.text());
+    let cut = is.cut_after(was, |place| text.ends_after(place));
     let cut = cut.filter(|path| !is_meant(path)).map(|path| {
         let reason = ConfigReason::Missed("is a number that may be cut: nothing follows it");
         ConfigError::without_place(&dotted(path), reason, HELP)

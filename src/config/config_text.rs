@@ -12,11 +12,13 @@ use toml::{Table, Value};
 use super::conceal::TextPiece;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::file::{self, ParsedFile, base_of};
-use super::servers::MAX_SERVERS;
 use crate::policy::ServerKey;
 
 /// The last line of a server's file that a program has written whole.
 pub const END_OF_SERVER: &str = "# end";
+
+/// Maximum number of servers of one gate.
+pub(super) const MAX_SERVERS: usize = 32;
 
 /// The text of a configuration, which may hold secrets. The files of servers are pieces of it: a place in one of them is a
 /// place in the whole.
@@ -82,7 +84,7 @@ impl ConfigText {
     }
 
     /// The directory of servers' files that this text names. The reader of keys reports a key that is wrong.
-    pub fn servers_dir(&self, path: &Path) -> Option<PathBuf> {
+    pub(super) fn servers_dir(&self, path: &Path) -> Option<PathBuf> {
         let table: Table = self.text().parse().ok()?;
         let named = table.get("servers_dir").and_then(Value::as_str)?;
         (!named.is_empty()).then(|| base_of(path).join(named))
@@ -100,25 +102,44 @@ impl ConfigText {
     }
 
     /// Whether the file of a server says that it is whole, or is gone: nothing of it is cut.
-    pub(super) fn is_whole(&self, before: &Self, key: &str) -> bool {
+    pub(super) fn is_whole(
+        &self,
+        before: &Self,
+        key: &str,
+        is_gone: impl FnOnce() -> bool,
+    ) -> bool {
         let file_in = |text: &Self| text.files.iter().position(|it| it.key.as_str() == key);
         match file_in(self) {
             Some(at) => self.files.get(at).is_some_and(|it| {
                 let text = self.text().get(it.place.clone()).unwrap_or_default();
                 text.trim_end().lines().last() == Some(END_OF_SERVER)
             }),
-            None => file_in(before).is_some(),
+            None => file_in(before).is_some() && is_gone(),
         }
+    }
+
+    /// Whether the file of this place ends after it.
+    pub(super) fn ends_after(&self, place: &Range<usize>) -> bool {
+        let starts = self.files.iter().map(|file| file.place.start);
+        let next = starts.filter(|start| *start >= place.end).min();
+        // The line break before it is of neither.
+        let end = next.map_or(self.text.len(), |next| next.saturating_sub(1));
+        let rest = self.text().get(place.end..end);
+        !rest.is_some_and(|it| it.contains('\n'))
     }
 
     /// Adds the file of one server, which has to be readable by itself: a piece that is cut must not change the meaning
     /// of another.
     fn append(&mut self, path: &Path, file: PathBuf) -> Result<(), ConfigErrors> {
+        // To read a pipe could take for ever.
+        if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+            let reason = ConfigReason::Unreadable("it is not a file".to_owned());
+            let help = "put a file in its place, or remove it";
+            return Err(ConfigErrors::about_file(&file, reason, help));
+        }
         let text = file::read(&file)?;
         let key = self.check(path, &file, &text)?;
-        if !self.text.ends_with('\n') {
-            self.text.push('\n');
-        }
+        self.text.push('\n');
         let start = self.text.len();
         self.text.push_str(&text);
         self.files.push(ServerFile {

@@ -10,7 +10,7 @@ use super::conceal::{ConcealedText, TextPiece, VisibleText};
 use super::config_text::ConfigText;
 use super::env_file::EnvFile;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
-use super::file::{ParsedFile, base_of};
+use super::file::{self, ParsedFile, base_of};
 use super::outline::join;
 use super::reader::{ConfigReader, KnownKeys, UnknownKey, UnsetVariable};
 use super::resolve::resolve;
@@ -139,6 +139,12 @@ impl ConfigFile {
             path: self.path.clone(),
             text: text.clone(),
         }
+    }
+
+    /// The directory of servers' files that the file names now, whatever else is wrong with it.
+    pub fn servers_dir_now(&self) -> Option<PathBuf> {
+        let text = file::read(&self.path).ok()?;
+        ConfigText::new(text).servers_dir(&self.path)
     }
 
     /// The directory of servers' files, if it names one.

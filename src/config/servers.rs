@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::config_text::MAX_SERVERS;
 use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::server_section::at_server;
@@ -15,9 +16,6 @@ use super::upstream::open;
 use super::views::RESERVED;
 use super::{guards, limits};
 use crate::policy::{LEVELS, ServerKey};
-
-/// Maximum number of servers of one gate.
-pub(super) const MAX_SERVERS: usize = 32;
 
 /// What holds at each of several servers.
 type TermsOfServers = BTreeMap<ServerKey, ServerTerms>;

@@ -76,10 +76,8 @@ impl ConfigValues {
     pub(super) fn cut_after<'s>(
         &'s self,
         other: &'s Self,
-        text: &'s str,
+        ends: impl Fn(&Range<usize>) -> bool + 's,
     ) -> impl Iterator<Item = &'s ConfigPath> {
-        let ends =
-            |place: &Range<usize>| !text.get(place.end..).is_some_and(|it| it.contains('\n'));
         let is_cut = move |(path, value): &(&ConfigPath, &ConfigValue)| {
             let is_new = !other.value(path).is_some_and(|was| was.is(value));
             matches!(value, ConfigValue::Other { number: Some(place), .. } if is_new && ends(place))

@@ -23,7 +23,7 @@ mod vain;
 mod why;
 mod within;
 
-pub(super) use along::Along;
+pub use along::Along;
 pub(super) use brought::{Brought, KEY};
 pub(super) use kept_reply::KeptReply;
 pub(super) use lift::{ConsentFilter, at_the_gate};

@@ -135,7 +135,6 @@ use crate::wire::{ArrivalForm, Side, Stream};
 
 use arrival::Arrival;
 use broken::Broken;
-use consent::Along;
 use eras::Known;
 use filter::Chain;
 use kept::Kept;
@@ -154,6 +153,7 @@ use unlisted::Unlisted;
 pub use arguments::call_facts;
 pub use arrival::{Lends, Source};
 pub use bridged::{AnswerHere, Settled};
+pub use consent::Along;
 pub use egress::{ConnectionFailure, ConnectionRefused};
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, TakenOver, Unsent, Upstream};

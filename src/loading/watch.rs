@@ -178,9 +178,7 @@ impl<S: Source> Watcher<S> {
 
     fn looks_changed(&self) -> bool {
         let seen = self.seen.as_ref();
-        seen.is_none_or(|seen| {
-            *seen != ReadingFingerprints::again(&self.files(), &seen.directories)
-        })
+        seen.is_none_or(|seen| *seen != seen.again())
     }
 
     /// Reads, and tells what it came to if that is news.
@@ -269,11 +267,12 @@ impl<S: Source> Watcher<S> {
             current,
             &loaded.snapshot,
             &directories,
+            &settings.servers,
             self.on_policy_removal(cause),
         );
         match missed {
             problems if problems.is_empty() => {
-                let meant = removals::meant(current, &loaded.snapshot);
+                let meant = removals::meant(current, &loaded.snapshot, &settings.servers);
                 loaded.notices.extend(meant);
                 Ok(loaded)
             }
@@ -320,7 +319,8 @@ impl<S: Source> Watcher<S> {
 
     /// Everything, each after the look at it, so that what changes in between shows at the next look.
     fn reading(&self, cause: ReloadCause) -> PolicyReading<S> {
-        let file = DirectoryFingerprint::of(self.files());
+        let files = self.files();
+        let outside = DirectoryFingerprint::of(&files);
         let (text, meant) = match &self.source {
             None => (Ok(None), Ok(None)),
             Some(source) => match source.read() {
@@ -334,7 +334,7 @@ impl<S: Source> Watcher<S> {
         };
         let settings = meant.as_ref().ok().and_then(Option::as_ref);
         let settings = settings.map_or(&self.settings, |meant| &meant.settings);
-        let seen = ReadingFingerprints::of(file, directories(settings));
+        let seen = ReadingFingerprints::of(outside, files, directories(settings));
         let directory = load::read(settings);
         PolicyReading {
             seen,

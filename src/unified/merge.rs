@@ -62,6 +62,8 @@ pub(super) fn list(
         };
         items.extend(edits.fragments_of(list.filter(is_shown)));
         let next = result.get("nextCursor").and_then(Value::as_str);
+        // A server that was removed meanwhile has no other page.
+        let next = next.filter(|_| names.is_there(part.server));
         continued.extend(next.map(|next| (part.server, next.into_owned())));
     }
     let mut edits = first.message.edits();

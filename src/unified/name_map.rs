@@ -89,11 +89,14 @@ impl NameMap {
         self.tools.is_none() || self.has_tool(&self.encode_tool(server, name))
     }
 
+    pub(super) fn is_there(&self, server: usize) -> bool {
+        !self.removed.contains(&server)
+    }
+
     /// The numbers of the servers that are there.
     pub(super) fn servers(&self) -> Vec<usize> {
         let all = 0..self.keys.len();
-        all.filter(|server| !self.removed.contains(server))
-            .collect()
+        all.filter(|server| self.is_there(*server)).collect()
     }
 
     pub(super) fn key(&self, server: usize) -> &str {

@@ -74,7 +74,6 @@ impl<A: Agent> UnifiedSession<A> {
         {
             let mut state = self.state();
             state.end_server(server);
-            let is_removed = !self.servers().contains(&server);
             for key in state.open_at(server) {
                 let Some(request) = state.requests.get_mut(&key) else {
                     continue;
@@ -84,9 +83,6 @@ impl<A: Agent> UnifiedSession<A> {
                     Recipients::One(_) => false,
                     Recipients::All(fan_out) => {
                         fan_out.lose(server);
-                        if is_removed {
-                            fan_out.missing.remove(&server);
-                        }
                         let permits = fan_out.next(method, &self.names());
                         outcome.permits.extend(permits);
                         fan_out.is_answered || !fan_out.open.is_empty()

@@ -251,7 +251,8 @@ impl FanOut {
         let Some(first) = permits.into_iter().next() else {
             return self.error.take();
         };
-        let missing: Vec<usize> = self.missing.union(&self.open).copied().collect();
+        let missing = self.missing.union(&self.open).copied();
+        let missing: Vec<usize> = missing.filter(|server| names.is_there(*server)).collect();
         let again = self.continued.iter();
         let again = again.filter(|(server, _)| missing.contains(server));
         let again: Continued = again.cloned().collect();

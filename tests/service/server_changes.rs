@@ -222,6 +222,22 @@ fn a_file_that_is_wrong_or_half_written_changes_nothing_and_is_named_with_its_li
 }
 
 #[test]
+fn a_server_with_policies_of_its_own_goes_without_a_confirmation() {
+    let gate = gate("");
+    let own = gate.setup().path("own");
+    fs::create_dir(&own).unwrap();
+    let deny = r#"@id("deny") forbid (principal, action in Mcp::Action::"call_tool", resource == Mcp::Tool::"wait");"#;
+    fs::write(own.join("deny.cedar"), deny).unwrap();
+    let table = table("web", "web").replace("# end", &format!("policy = {own:?}\n# end"));
+    put(gate.setup(), "web", &table);
+    becomes("web read", || call_anew(&gate, "web", "read"));
+    assert_eq!(call_anew(&gate, "web", "wait"), "Unknown tool: wait");
+    remove(&gate, "web");
+    becomes("404", || call_anew(&gate, "web", "read"));
+    assert_eq!(call_anew(&gate, "crm", "read"), "crm read");
+}
+
+#[test]
 fn an_agent_before_all_servers_hears_of_those_that_come_and_go() {
     let gate = gate("[unified]\n");
     let (before, _) = gate.url.rsplit_once('/').unwrap();

@@ -54,10 +54,8 @@ impl Source for Configured {
     type Error = ConfigErrors;
 
     fn paths(&self) -> Vec<PathBuf> {
-        let dir = self.in_force.servers_dir(self.file.path());
-        std::iter::once(self.file.path().to_owned())
-            .chain(dir)
-            .collect()
+        let file = std::iter::once(self.file.path().to_owned());
+        file.chain(self.file.servers_dir_now()).collect()
     }
 
     fn read(&self) -> Result<ConfigText, ConfigErrors> {

@@ -22,7 +22,7 @@ use super::agents::{Arrived, Inbox};
 use super::connections;
 use super::end::End;
 use super::isolated::{LAST_WORDS, PlacedEvents};
-use super::renew::News;
+use super::news::News;
 use super::servers::Occurrence;
 
 /// Who may have something in hand that the agent has sent: whoever reads it, and the bridge.

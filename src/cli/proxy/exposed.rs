@@ -115,9 +115,11 @@ fn how(file: &Path, place: &Path) -> Option<Lies> {
 fn named(config: &Config) -> Vec<(String, PathBuf)> {
     let (journal, key) = config.ratchet.journal().unzip();
     let read = config.file.as_ref().map(ConfigFile::path);
+    let servers_dir = config.file.as_ref().and_then(ConfigFile::servers_dir);
     let mut named = vec![
         // The configuration itself.
         ("--config".to_owned(), read),
+        ("servers_dir".to_owned(), servers_dir.as_deref()),
         ("audit.file".to_owned(), config.audit.file.as_deref()),
         (
             "audit.signing_key_file".to_owned(),

@@ -15,8 +15,8 @@ use super::converse::{self, FLUSH};
 use super::end::End;
 use super::isolated::{self, Placed, PlacedEvents};
 use super::lines;
+use super::news::News;
 use super::parts::Parts;
-use super::renew::News;
 
 /// A conversation that is about to begin.
 pub(super) struct Held {
@@ -112,9 +112,11 @@ impl Begun {
             &parts.audit,
         ))
         .await;
-        if end == End::Stopped(ShutdownCause::ServerRemoved)
-            && Box::pin(gate.removed(talk)).await.is_err()
-        {
+        let is_gone = matches!(
+            end,
+            End::Stopped(ShutdownCause::ServerRemoved) | End::NotPermitted
+        );
+        if is_gone && Box::pin(gate.removed(talk)).await.is_err() {
             info!("the agent has gone before it knew that a server was removed");
         }
         inbox.close();

@@ -27,7 +27,7 @@ use crate::upstream::http::{
 };
 use crate::upstream::open_files;
 
-use super::server_changes::Numbers;
+use super::numbers::Numbers;
 use super::settings::{self, SHORTEST_SECRET};
 use super::user_identity;
 

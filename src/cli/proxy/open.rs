@@ -8,7 +8,7 @@ use crate::admin::{self, Approvals, Metrics, Serving};
 use crate::agent::http::AskHealth;
 use crate::audit::{Audit, AuditObserver, Kind, Record, Redactor};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{Config, Listen};
+use crate::config::{Config, Listen, ServerNeed};
 use crate::loading::{LoadedPolicies, Watch};
 use crate::memory::Memory;
 use crate::policy::PolicyStore;
@@ -24,12 +24,13 @@ use super::conversations::Conversations;
 use super::decisions::Decisions;
 use super::entrance::{Entrance, Reserved, enter, reserve};
 use super::flight::Flight;
+use super::numbers::Numbers;
 use super::parts::ForOperators;
 use super::prepare::{Common, Prepared, prepare};
 use super::pulse::Pulse;
 use super::renew::Renewal;
 use super::restart::Restart;
-use super::server_changes::{Fixed, Numbers, ServerChanges};
+use super::server_changes::{Fixed, ServerChanges};
 use super::server_set::{RunningServers, ServerSet};
 use super::servers::Upstreams;
 use super::start_failures::{broken, invalid};
@@ -39,7 +40,7 @@ use super::{flight, followers, lines, network, operators, reading, settings, tra
 
 /// A gate that is about to serve.
 pub(super) struct Opened {
-    pub(super) servers: Arc<ServerSet>,
+    /// The servers, and how they come and go.
     pub(super) changes: ServerChanges,
     pub(super) audit: Audit,
     pub(super) shutdown: Shutdown,
@@ -95,9 +96,11 @@ async fn common(config: &Config, memory: Memory) -> Result<(Common, Beside), Exi
         secrets,
         kept: reading::store(config)?,
         evidence: Arc::default(),
+        along: Arc::default(),
         desk,
         conversations: Conversations::default(),
         for_operators: ForOperators {
+            need: ServerNeed::default(),
             metrics,
             restart: Restart::default(),
             key_set: identity.key_set.clone(),
@@ -205,14 +208,13 @@ pub(super) async fn open(
         conversations: common.conversations.clone(),
         changes: ServerChanges {
             common,
-            servers: Arc::clone(&servers),
+            servers,
             serves: kind,
             endpoints: entrance.endpoints(),
             upkeep: Arc::new(upkeep),
             numbers,
             fixed: Fixed::by(config),
         },
-        servers,
         entrance,
         renewal,
         health: pulse.health(),

@@ -34,22 +34,28 @@ pub(super) struct Parts {
     pub(super) for_operators: ForOperators,
     /// The protected server.
     pub(super) server: policy::Server,
-    /// Where agents over HTTP reach it.
-    pub(super) endpoint: Endpoint,
-    pub(super) need: ServerNeed,
     /// Stops with the gate, or when the server is removed.
     pub(super) shutdown: Shutdown,
     /// What stands before agents whose server may speak another revision, if anything may.
     pub(super) bridging: Option<bridge::Settings>,
-    /// Whether somebody is to name the sessions of agents.
-    pub(super) names: Names,
+    pub(super) for_agents: ForAgents,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) memory: Memory,
+}
+
+/// How agents over HTTP reach the server.
+#[derive(Debug, Clone)]
+pub(super) struct ForAgents {
+    pub(super) endpoint: Endpoint,
+    /// Whether somebody is to name their sessions.
+    pub(super) names: Names,
 }
 
 /// What operators are shown beside that.
 #[derive(Debug, Clone)]
 pub(super) struct ForOperators {
+    /// Whether the gate is ready without the server.
+    pub(super) need: ServerNeed,
     /// Counts, if somebody may look.
     pub(super) metrics: Option<Arc<Metrics>>,
     /// What of the configuration is not in force.

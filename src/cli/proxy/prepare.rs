@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::agent::http::Endpoint;
 use crate::audit::{Audit, Redactor};
 use crate::clock::Clock;
 use crate::config::{Config, StartupProbe};
@@ -16,27 +15,22 @@ use crate::shutdown::Shutdown;
 
 use super::command_settings::limited_gate_settings;
 use super::conversations::Conversations;
+use super::numbers::ServerNumber;
 use super::own_roots::OwnRootsNeed;
-use super::parts::{ForOperators, Parts, server};
+use super::parts::{ForAgents, ForOperators, Parts, server};
 use super::pulse::Serves;
 use super::servers::Upstreams;
 use super::trials::{Trials, Tried};
 use super::user_identity::IdentitySetup;
 use super::{exposed, reading, settings, traces};
 
-/// What tells one server from all others that the gate has had.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ServerNumber {
-    pub(super) endpoint: Endpoint,
-    /// How many servers with its key were there before it.
-    pub(super) generation: usize,
-}
-
 /// What all servers of a gate share.
 pub(super) struct Common {
     pub(super) secrets: Redactor,
     pub(super) kept: Arc<dyn SessionStore>,
     pub(super) evidence: Arc<EvidenceStore>,
+    /// Questions to people that agents have taken along.
+    pub(super) along: Arc<gate::Along>,
     pub(super) desk: Option<Arc<Desk>>,
     pub(super) conversations: Conversations,
     pub(super) for_operators: ForOperators,
@@ -94,7 +88,10 @@ pub(super) fn prepare<'c>(
     let gate = gate.remembering(Arc::clone(&common.kept));
     let gate = gate.sharing_evidence(Arc::clone(&common.evidence));
     let gate = match &common.desk {
-        Some(desk) => gate.asking(Arc::clone(desk)),
+        Some(desk) => {
+            let gate = gate.asking(Arc::clone(desk));
+            gate.sharing_questions(Arc::clone(&common.along))
+        }
         None => gate,
     };
     Ok(Prepared {
@@ -117,20 +114,24 @@ impl Prepared<'_> {
             open,
             isolated,
             conversations: common.conversations.clone(),
-            for_operators: common.for_operators.clone(),
+            for_operators: ForOperators {
+                need: config.upstream.need,
+                ..common.for_operators.clone()
+            },
             server: policy::Server {
                 generation: number.generation,
                 ..server(config)
             },
-            endpoint: number.endpoint,
-            need: config.upstream.need,
             // The only server there is ends with the gate, and the gate with it.
             shutdown: match &config.key {
                 Some(_) => common.shutdown.branch(config.limits.shutdown_grace_period),
                 None => common.shutdown.clone(),
             },
             bridging: settings::bridge(config),
-            names: reading::Names::of(config),
+            for_agents: ForAgents {
+                endpoint: number.endpoint,
+                names: reading::Names::of(config),
+            },
             clock: Arc::clone(&common.clock),
             memory: common.memory.clone(),
         }

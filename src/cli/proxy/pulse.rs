@@ -50,7 +50,7 @@ impl Pulse {
         Arc::new(move || {
             let current = pulse.servers.current();
             let all = current.servers.iter();
-            let all = all.map(|parts| (pulse.of_server(parts), parts.need));
+            let all = all.map(|parts| (pulse.of_server(parts), parts.for_operators.need));
             of_several(&all.collect::<Vec<_>>())
         })
     }

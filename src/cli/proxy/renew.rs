@@ -1,6 +1,5 @@
 //! New policies and another configuration while the gate runs: when their files change, and at a signal.
 
-use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::pending;
 use std::io;
@@ -22,10 +21,11 @@ use super::super::report;
 use super::super::unmet_requirements::PolicyRequirements;
 use super::configured::{Configured, Fresh};
 use super::exposed::{Exposed, Started};
+use super::news::News;
 use super::own_roots::OwnRootsNeed;
 use super::parts::Parts;
 use super::restart::Restart;
-use super::server_changes::ServerChanges;
+use super::server_changes::{NOT_RECORDED, ServerChanges};
 use super::server_set::RunningServers;
 use super::settings;
 
@@ -47,20 +47,6 @@ pub(super) struct Renewal {
     signal: Signal,
     /// How often policies or terms were replaced.
     news: watch::Sender<u64>,
-}
-
-/// Tells a conversation that there are new policies.
-#[derive(Debug, Clone)]
-pub(super) struct News(watch::Receiver<u64>);
-
-impl News {
-    /// Resolves when policies were replaced since it last did. Never again once nobody replaces
-    /// them.
-    pub(super) async fn come(&mut self) {
-        if self.0.changed().await.is_err() {
-            pending::<()>().await;
-        }
-    }
 }
 
 impl Renewal {
@@ -92,7 +78,7 @@ impl Renewal {
     }
 
     pub(super) fn news(&self) -> News {
-        News(self.news.subscribe())
+        News::of(&self.news)
     }
 
     /// Publishes what is new, for as long as the gate runs.
@@ -156,16 +142,13 @@ impl Renewal {
     ) -> ReloadOutcome {
         let LoadedSource { mut loaded, more } = found;
         let each = more.as_ref().map(|fresh| fresh.config.each());
-        let prepared = match &more {
-            Some(fresh) => {
-                let each = each.as_deref().unwrap_or_default();
-                let keys = &fresh.changes.servers;
-                changes.prepare(fresh.config.file.as_ref(), each, keys, &loaded)
-            }
-            None => changes.prepare(None, &[], &BTreeSet::new(), &loaded),
-        };
-        let next = match prepared {
-            Ok(next) => next,
+        let prepared = more.as_ref().zip(each.as_ref()).map(|(fresh, each)| {
+            let (file, keys) = (fresh.config.file.as_ref(), &fresh.changes.servers);
+            changes.prepare(file, each, keys, &loaded)
+        });
+        let next = match prepared.transpose() {
+            Ok(Some(next)) => next,
+            Ok(None) => changes.unchanged(),
             Err(errors) => {
                 let current = changes.servers.current();
                 return refuse(&current, &ReloadError::Source(errors)).await;
@@ -213,6 +196,7 @@ impl Renewal {
                 published = it;
             }
         }
+        let servers_are_new = next.is_new();
         if let Some(fresh) = &more {
             changes.put_in_force(next, &fresh.config);
         }
@@ -239,6 +223,9 @@ impl Renewal {
                 revision,
                 "the policies in force stay as they are{with_terms}"
             ),
+            Published::Nothing if servers_are_new => {
+                info!(revision, "other servers are in force{with_terms}");
+            }
             Published::Nothing => info!(
                 revision,
                 "nothing changed: what would come into force is in force"
@@ -300,9 +287,6 @@ fn rejected_shadow(loaded: &mut LoadedPolicies) -> Option<Reason> {
     let code = errors.problems.first().map_or("", |first| first.code);
     Some(Reason::code(SHADOW_REJECTED).with_text(format!("{code}: {}", first(&errors))))
 }
-
-/// The code of records that say that recorded policies did not come into force.
-const NOT_RECORDED: &str = "not_recorded";
 
 /// Records what comes into force at each server. `None` if a record could not be written: then nothing may come into
 /// force, or the servers would decide by different policies.

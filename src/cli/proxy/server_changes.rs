@@ -1,23 +1,27 @@
 //! Servers that come and go while the gate runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use crate::agent::http::{Endpoint, Endpoints};
+use crate::agent::http::Endpoints;
 use crate::audit::{Audit, AuditFault, Decision, Event, Kind, Reason, Record};
 use crate::config::{Config, ConfigError, ConfigErrors, ConfigFile, Listen};
 use crate::loading::LoadedPolicies;
 use crate::policy::ServerKey;
 use crate::shutdown::ShutdownCause;
 
+use super::numbers::Numbers;
 use super::parts::Parts;
-use super::prepare::{Common, Prepared, ServerNumber, prepare};
+use super::prepare::{Common, Prepared, prepare};
 use super::pulse::Serves;
 use super::server_set::{RunningServers, ServerSet};
 use super::upkeep::Upkeep;
 use super::{network, settings, user_identity};
+
+/// The code of records that say that what was recorded did not come into force.
+pub(super) const NOT_RECORDED: &str = "not_recorded";
 
 /// The step that records of servers that come and go name.
 const STAGE: &str = "reload";
@@ -35,13 +39,6 @@ pub(super) struct ServerChanges {
     pub(super) fixed: Fixed,
 }
 
-/// The numbers that servers had.
-#[derive(Debug)]
-pub(super) struct Numbers {
-    endpoints: usize,
-    generations: BTreeMap<ServerKey, usize>,
-}
-
 /// What the gate has made at its start for the servers of then.
 pub(super) struct Fixed {
     config: Config,
@@ -53,31 +50,6 @@ pub(super) struct NextServers<'c> {
     staying: Vec<Arc<Parts>>,
     leaving: Vec<Arc<Parts>>,
     coming: Vec<Prepared<'c>>,
-}
-
-impl Numbers {
-    /// The endpoint of all servers is the first, and views follow it.
-    pub(super) fn after_views(config: &Config) -> Self {
-        Self {
-            endpoints: config.views.len(),
-            generations: BTreeMap::new(),
-        }
-    }
-
-    /// Those of a server that comes.
-    pub(super) fn next(&mut self, key: Option<&ServerKey>) -> ServerNumber {
-        self.endpoints = self.endpoints.saturating_add(1);
-        let generation = key.map_or(0, |key| {
-            let next = self.generations.entry(key.clone()).or_default();
-            let generation = *next;
-            *next = next.saturating_add(1);
-            generation
-        });
-        ServerNumber {
-            endpoint: Endpoint(self.endpoints),
-            generation,
-        }
-    }
 }
 
 impl Fixed {
@@ -118,16 +90,17 @@ impl ServerChanges {
         changed: &BTreeSet<ServerKey>,
         loaded: &LoadedPolicies,
     ) -> Result<NextServers<'c>, ConfigErrors> {
-        let is_changed = |key: Option<&ServerKey>| key.is_some_and(|key| changed.contains(key));
         let current = self.servers.current();
-        let (leaving, staying) = current
-            .servers
-            .iter()
-            .cloned()
-            .partition(|parts| is_changed(parts.key().as_ref()));
+        let stays = |parts: &Arc<Parts>| {
+            let key = parts.key();
+            let is_there = each.iter().any(|config| config.key == key);
+            is_there && key.is_none_or(|key| !changed.contains(&key))
+        };
+        let (staying, leaving): (Vec<_>, Vec<_>) = current.servers.iter().cloned().partition(stays);
+        let is_new = |config: &Config| !staying.iter().any(|parts| parts.key() == config.key);
         let mut problems = Vec::new();
         let mut coming = Vec::new();
-        for config in each.iter().filter(|it| is_changed(it.key.as_ref())) {
+        for config in each.iter().filter(|it| is_new(it)) {
             let section = &config.upstream.section;
             if let Some((key, why)) = self.fixed.lacks(config) {
                 let field = format!("{section}.{key}");
@@ -158,6 +131,15 @@ impl ServerChanges {
                 leaving,
                 coming,
             }),
+        }
+    }
+
+    /// The servers of now.
+    pub(super) fn unchanged(&self) -> NextServers<'static> {
+        NextServers {
+            staying: self.servers.current().servers.clone(),
+            leaving: Vec::new(),
+            coming: Vec::new(),
         }
     }
 
@@ -208,6 +190,11 @@ impl ServerChanges {
 }
 
 impl NextServers<'_> {
+    /// Whether a server comes or goes.
+    pub(super) fn is_new(&self) -> bool {
+        !(self.leaving.is_empty() && self.coming.is_empty())
+    }
+
     pub(super) fn staying(&self) -> &[Arc<Parts>] {
         &self.staying
     }
@@ -221,14 +208,27 @@ impl NextServers<'_> {
         let leaving = leaving.map(|it| (&it.server.name, "server_removed"));
         let coming = self.coming.iter();
         let coming = coming.map(|it| (&it.config.upstream.name, "server_added"));
-        for (name, code) in leaving.chain(coming) {
-            let record = Record::new(Kind::PolicyReload)
+        let of = |name: &str, event, decision, code| {
+            Record::new(Kind::PolicyReload)
                 .upstream(name)
-                .event(Event::Published)
-                .decision(Decision::Allow, STAGE)
+                .event(event)
+                .decision(decision, STAGE)
                 .revision(revision)
-                .reason(Reason::code(code));
-            audit.record(record).await?;
+                .reason(Reason::code(code))
+        };
+        let mut recorded = Vec::new();
+        for (name, code) in leaving.chain(coming) {
+            let record = of(name, Event::Published, Decision::Allow, code);
+            if let Err(fault) = audit.record(record).await {
+                for name in recorded {
+                    let record = of(name, Event::Rejected, Decision::Block, NOT_RECORDED);
+                    if let Err(fault) = audit.record(record).await {
+                        warn!("the log says that `{name}` came or went, and it did not: {fault}");
+                    }
+                }
+                return Err(fault);
+            }
+            recorded.push(name);
         }
         Ok(())
     }

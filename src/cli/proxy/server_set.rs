@@ -9,8 +9,8 @@ use tracing::error;
 use crate::agent::http::Endpoint;
 use crate::policy::ServerKey;
 
+use super::news::News;
 use super::parts::Parts;
-use super::renew::News;
 
 /// How long the conversations that are cut off may take to kill their servers and to record their
 /// ends.
@@ -60,13 +60,16 @@ impl ServerSet {
 impl RunningServers {
     /// The server at this endpoint.
     pub(super) fn at(&self, endpoint: Endpoint) -> Option<&Arc<Parts>> {
-        self.servers.iter().find(|it| it.endpoint == endpoint)
+        self.servers
+            .iter()
+            .find(|it| it.for_agents.endpoint == endpoint)
     }
 
     /// The key and the endpoint of each.
     pub(super) fn numbered(&self) -> Vec<(Option<ServerKey>, Endpoint)> {
         let all = self.servers.iter();
-        all.map(|parts| (parts.key(), parts.endpoint)).collect()
+        all.map(|parts| (parts.key(), parts.for_agents.endpoint))
+            .collect()
     }
 
     /// The revision of the policies in force.

@@ -281,7 +281,7 @@ fn session_of(parts: &Parts, identity: &Identity, kind: ConversationKind) -> Opt
         ConversationKind::Session => Ids::OfSession,
         ConversationKind::Stateless => Ids::OfStream,
     };
-    let session = session.reading_as(of_agent(identity, ids, parts.names));
+    let session = session.reading_as(of_agent(identity, ids, parts.for_agents.names));
     let agent = agent_of(identity.clone());
     let number = parts.conversations.next_number();
     Some(session.of(agent).with_ids(ids).numbered(number))

@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use crate::agent::http::Endpoint;
 use crate::bridge::Bridge;
 use crate::config::Config;
-use crate::gate::{AgentGone, Gate, Source, Talk, UpstreamFault};
+use crate::gate::{AgentGone, Gate, Rejection, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
 use crate::session::Session;
@@ -19,6 +19,7 @@ use crate::wire::Side;
 
 use super::agents::{AgentEnd, Arrived, ConversationAgent, Inbox, Outbox};
 use super::held::Held;
+use super::news::News;
 use super::parts::Parts;
 use super::server_set::{NO_SERVER, RunningServers, ServerSet, broken};
 use super::servers::Server;
@@ -62,7 +63,6 @@ pub(super) struct AgentConnection {
 
 /// The conversations of one agent with all servers.
 pub(super) struct UnifiedConversation<S> {
-    gate: Arc<Gate>,
     inbox: Inbox,
     /// Records and answers messages that no server gets.
     talk: Talk<Server, Outbox>,
@@ -73,6 +73,7 @@ pub(super) struct UnifiedConversation<S> {
 struct Members<S> {
     served: Arc<ServerSet>,
     changes: watch::Receiver<Arc<RunningServers>>,
+    news: News,
     unified: Arc<UnifiedSession<Outbox>>,
     /// Makes the agent's session before a server.
     new_session: S,
@@ -88,6 +89,7 @@ struct Members<S> {
 struct Member {
     endpoint: Endpoint,
     conversation: Id,
+    is_removed: bool,
 }
 
 impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> {
@@ -113,6 +115,7 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
         let mut members = Members {
             served: Arc::clone(served),
             changes,
+            news: served.news.clone(),
             unified,
             new_session,
             agent: of_agent,
@@ -122,7 +125,6 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
         };
         members.follow();
         Some(Self {
-            gate: Arc::clone(&first.gate),
             inbox: agent.inbox,
             talk: Talk::new(own, Server::Absent, agent.outbox),
             members,
@@ -132,19 +134,22 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
     /// Runs until the agent sends no more and each conversation has ended.
     pub(super) async fn until_its_end(&mut self) {
         let Self {
-            gate,
             inbox,
             talk,
             members,
         } = self;
         let unified = Arc::clone(&members.unified);
+        let served = Arc::clone(&members.served);
+        let Some(gate) = a_gate(&served) else {
+            return;
+        };
         if let Err(fault) = gate.session_started(talk).await {
             error!("the start of a session could not be recorded: {fault}");
         } else {
             tokio::select! {
-                _ = listen(gate, &unified, inbox, talk) => {}
+                _ = listen(&served, &unified, inbox, talk) => {}
                 _gone = unified.keep_time() => {}
-                _gone = members.until_all_ended(gate, talk) => {}
+                _gone = members.until_all_ended(talk) => {}
             }
         }
         inbox.close();
@@ -165,14 +170,17 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
     /// agent name no other.
     fn follow(&mut self) {
         let current = Arc::clone(&self.changes.borrow_and_update());
-        for (number, member) in self.servers.iter().enumerate() {
+        for (number, member) in self.servers.iter_mut().enumerate() {
             let parts = current.at(member.endpoint);
-            if parts.is_none_or(|parts| !parts.is_left_to(&self.agent)) {
+            if !member.is_removed && parts.is_none_or(|parts| !parts.is_left_to(&self.agent)) {
+                member.is_removed = true;
                 self.unified.remove(number);
             }
         }
         for parts in &current.servers {
-            let is_it = |member: &Member| member.endpoint == parts.endpoint;
+            let is_it = |member: &Member| {
+                member.endpoint == parts.for_agents.endpoint && !member.is_removed
+            };
             if !self.servers.iter().any(is_it) && parts.is_left_to(&self.agent) {
                 self.join(Arc::clone(parts));
             }
@@ -198,7 +206,7 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
             bridge,
         };
         let served = Arc::clone(&self.served);
-        let endpoint = parts.endpoint;
+        let endpoint = parts.for_agents.endpoint;
         let begun = held.begin(&parts);
         let conversation = self.conversations.spawn(async move {
             if let Some(mut begun) = begun {
@@ -210,20 +218,22 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
         self.servers.push(Member {
             endpoint,
             conversation: conversation.id(),
+            is_removed: false,
         });
     }
 
     /// Resolves when all conversations have ended. Answers the requests that one has not answered before its end.
-    async fn until_all_ended(
-        &mut self,
-        gate: &Gate,
-        talk: &Talk<Server, Outbox>,
-    ) -> Result<(), AgentGone> {
+    async fn until_all_ended(&mut self, talk: &Talk<Server, Outbox>) -> Result<(), AgentGone> {
         loop {
             let ended = tokio::select! {
                 // First: a server that takes the place of another is there before that one has ended.
                 biased;
                 Ok(()) = self.changes.changed() => {
+                    self.follow();
+                    continue;
+                }
+                // Which may leave the agent other servers.
+                () = self.news.come() => {
                     self.follow();
                     continue;
                 }
@@ -240,20 +250,39 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> Members<S> {
             let Some(number) = self.servers.iter().position(|it| it.conversation == id) else {
                 continue;
             };
-            self.follow();
             for Unanswered { id, method, stream } in self.unified.ended(number).await? {
                 let (id, source) = (id.json(), Source::on(stream));
                 let frame = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}"}}"#);
                 let refusal = UpstreamFault::Down.into();
-                Box::pin(gate.turn_back(talk, source, frame.as_bytes(), refusal)).await?;
+                turn_back(&self.served, talk, source, frame.as_bytes(), refusal).await?;
             }
         }
     }
 }
 
+/// A gate with the policies of now. There is always a server.
+fn a_gate(served: &ServerSet) -> Option<Arc<Gate>> {
+    let current = served.current();
+    let first = current.servers.first();
+    first.map(|parts| Arc::clone(&parts.gate))
+}
+
+async fn turn_back(
+    served: &ServerSet,
+    talk: &Talk<Server, Outbox>,
+    source: Source,
+    frame: &[u8],
+    refusal: Rejection,
+) -> Result<(), AgentGone> {
+    match a_gate(served) {
+        Some(gate) => Box::pin(gate.turn_back(talk, source, frame, refusal)).await,
+        None => Ok(()),
+    }
+}
+
 /// What the agent sends, until it sends no more.
 async fn listen(
-    gate: &Gate,
+    served: &ServerSet,
     unified: &UnifiedSession<Outbox>,
     inbox: &mut Inbox,
     talk: &Talk<Server, Outbox>,
@@ -263,11 +292,13 @@ async fn listen(
             Ok(Arrived::Frame(source, frame)) => {
                 let taken = unified.route(source.clone(), frame);
                 if let Err(refusal) = taken {
-                    Box::pin(gate.turn_back(talk, source, frame, refusal)).await?;
+                    turn_back(served, talk, source, frame, refusal).await?;
                 }
             }
             Ok(Arrived::Unread(stream, why)) => {
-                Box::pin(gate.handle_unread(talk, Side::Agent, stream, why)).await?;
+                if let Some(gate) = a_gate(served) {
+                    Box::pin(gate.handle_unread(talk, Side::Agent, stream, why)).await?;
+                }
             }
             Ok(Arrived::HungUp(stream)) => unified.hung_up(stream),
             Ok(Arrived::Unheard(minted)) => unified.unheard(minted),

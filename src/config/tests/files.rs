@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::Config;
+use crate::config::{Config, ConfigChanges};
 use crate::policy::ServerKey;
 
 #[track_caller]
@@ -212,4 +212,58 @@ fn paths_in_the_file_of_a_server_start_at_the_directory_of_the_configuration() {
     assert_eq!(own, [&dir.path().join("own")]);
     let keys: Vec<&str> = config.servers.keys().map(ServerKey::as_str).collect();
     assert_eq!(keys, ["crm", "mail"]);
+}
+
+#[test]
+fn what_a_server_lacks_is_meant_where_its_file_says_that_it_is_whole_or_is_gone() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let (gate, mail) = (
+        dir.path().join("gate.toml"),
+        dir.path().join("servers.d/mail.toml"),
+    );
+    std::fs::create_dir(dir.path().join("servers.d")).expect("made");
+    let check = |texts: [&str; 2], now: [Option<&str>; 2], expected: &[&str]| {
+        std::fs::write(&gate, texts[0]).expect("written");
+        std::fs::write(&mail, texts[1]).expect("written");
+        let before = Config::load(&gate).expect("valid").file.expect("a file");
+        for (file, text) in [&gate, &mail].into_iter().zip(now) {
+            match text {
+                Some(text) => std::fs::write(file, text).expect("written"),
+                None => std::fs::remove_file(file).expect("removed"),
+            }
+        }
+        let text = before.read().expect("readable");
+        let changes = ConfigChanges::between(before.text(), before.text(), &text);
+        let missed: Vec<&str> = changes.missed.iter().map(|it| it.field()).collect();
+        assert_eq!(missed, expected, "{now:?}");
+    };
+    let whole = "[servers.mail]\ncommand = ['a']\nuntrusted = true\n";
+    let less = "[servers.mail]\ncommand = ['a']\n";
+    let ended = format!("{less}# end\n");
+    check(
+        [GATE, whole],
+        [Some(GATE), Some(less)],
+        &["servers.mail.untrusted"],
+    );
+    check([GATE, whole], [Some(GATE), Some(&ended)], &[]);
+    check([GATE, whole], [Some(GATE), None], &[]);
+    let moved = format!("{GATE}{less}");
+    check(
+        [GATE, whole],
+        [Some(&moved), None],
+        &["servers.mail.untrusted"],
+    );
+    // A number at the end of any file may be cut.
+    let limited = format!("{GATE}[limits]\nmax_in_flight = 100\n");
+    let cut = format!("{GATE}[limits]\nmax_in_flight = 10");
+    check(
+        [&limited, whole],
+        [Some(&cut), Some(whole)],
+        &["limits.max_in_flight"],
+    );
+    check(
+        [&limited, whole],
+        [Some(&format!("{cut}\n")), Some(whole)],
+        &[],
+    );
 }

@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The record that each question ends with, at most as many as questions may wait. The caller that takes a
 /// record out writes it.
 #[derive(Debug, Default)]
-pub(in crate::gate) struct Along {
+pub struct Along {
     records: Mutex<BTreeMap<TicketId, Box<audit::Record>>>,
     some: Notify,
 }

@@ -37,6 +37,14 @@ impl Gate {
         self
     }
 
+    /// With questions that agents have taken along that are common to all of them.
+    #[must_use]
+    pub fn sharing_questions(mut self, along: Arc<Along>) -> Self {
+        self.people.along = along;
+        self.assemble();
+        self
+    }
+
     /// Where people are asked, if anybody is.
     pub fn desk(&self) -> Option<&Arc<Desk>> {
         self.people.desk.as_ref()

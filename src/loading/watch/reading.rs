@@ -53,22 +53,32 @@ impl<S: Source> LastReading<S> {
 /// What the file and the directories of one reading looked like.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ReadingFingerprints {
-    file: DirectoryFingerprint,
+    outside: DirectoryFingerprint,
     inside: DirectoryFingerprint,
-    pub(super) directories: Vec<PathBuf>,
+    /// Those of the source.
+    files: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
 }
 
 impl ReadingFingerprints {
-    pub(super) fn of(file: DirectoryFingerprint, directories: Vec<PathBuf>) -> Self {
+    /// Of these files, which looked so before they were read, and of directories that are read next.
+    pub(super) fn of(
+        outside: DirectoryFingerprint,
+        files: Vec<PathBuf>,
+        directories: Vec<PathBuf>,
+    ) -> Self {
         Self {
-            file,
+            outside,
             inside: DirectoryFingerprint::of(&directories),
+            files,
             directories,
         }
     }
 
-    pub(super) fn again(files: &[PathBuf], directories: &[PathBuf]) -> Self {
-        Self::of(DirectoryFingerprint::of(files), directories.to_vec())
+    /// The same files and directories now.
+    pub(super) fn again(&self) -> Self {
+        let (files, directories) = (self.files.clone(), self.directories.clone());
+        Self::of(DirectoryFingerprint::of(&files), files, directories)
     }
 }
 

@@ -20,11 +20,12 @@ const HELP: &str = "if that is meant, send SIGHUP to the gate, set `on_policy_re
      write a `MANIFEST` with the policies: `mcp-protector policy manifest DIR`";
 
 /// Why `new` must not replace `old`. `directories` are those that hold the new ones, each by the server whose own they
-/// are.
+/// are, and `servers` those that there are: a server that was removed needs no policies of its own.
 pub(super) fn problems(
     old: &PolicySnapshot,
     new: &PolicySnapshot,
     directories: &[(Option<&ServerKey>, &Path)],
+    servers: &[ServerKey],
     on_policy_removal: OnRemoval,
 ) -> Vec<PolicyProblem> {
     let help = "policies may go one by one, but the last one not while the gate runs";
@@ -46,18 +47,25 @@ pub(super) fn problems(
         OnRemoval::Reject if !new.has_manifest() => {
             let unlisted = "`MANIFEST` was there, and is not there any more".to_owned();
             let unlisted = old.has_manifest().then(|| missed(unlisted));
-            unlisted.into_iter().chain(gone(old, new)).collect()
+            unlisted
+                .into_iter()
+                .chain(gone(old, new, servers))
+                .collect()
         }
         OnRemoval::Reject | OnRemoval::Apply => Vec::new(),
     }
 }
 
 /// What `new` lacks because its manifest says so.
-pub(super) fn meant(old: &PolicySnapshot, new: &PolicySnapshot) -> Vec<PolicyProblem> {
+pub(super) fn meant(
+    old: &PolicySnapshot,
+    new: &PolicySnapshot,
+    servers: &[ServerKey],
+) -> Vec<PolicyProblem> {
     if !new.has_manifest() {
         return Vec::new();
     }
-    gone(old, new)
+    gone(old, new, servers)
         .map(|problem| {
             let message = format!("{}, as `MANIFEST` says", problem.message);
             PolicyProblem::warning(CODE, message)
@@ -68,10 +76,14 @@ pub(super) fn meant(old: &PolicySnapshot, new: &PolicySnapshot) -> Vec<PolicyPro
 fn gone<'s>(
     old: &'s PolicySnapshot,
     new: &'s PolicySnapshot,
+    servers: &'s [ServerKey],
 ) -> impl Iterator<Item = PolicyProblem> + 's {
+    let stays = |server: &Option<ServerKey>| server.as_ref().is_none_or(|it| servers.contains(it));
     policies(old, new)
-        .chain(parts(old, new))
-        .chain(labels(old, new))
+        .filter(move |policy| stays(&policy.server))
+        .map(policy_is_gone)
+        .chain(parts(old, new, stays))
+        .chain(labels(old, new, stays))
         .chain(locked(old, new))
 }
 
@@ -80,7 +92,7 @@ fn gone<'s>(
 fn policies<'s>(
     old: &'s PolicySnapshot,
     new: &'s PolicySnapshot,
-) -> impl Iterator<Item = PolicyProblem> + 's {
+) -> impl Iterator<Item = &'s PolicyEntry> {
     // The same words are another policy at another server.
     let id = |policy: &'s PolicyEntry| (&policy.server, &policy.id);
     let words = |policy: &'s PolicyEntry| (&policy.server, &policy.text);
@@ -101,34 +113,42 @@ fn policies<'s>(
             now.get(&policy.server) < then.get(&policy.server)
         }
     };
-    from_files(old)
-        .filter(move |policy| !texts.contains(&words(policy)) && is_gone(policy))
-        .map(|policy| {
-            let message = if policy.is_named() {
-                let (file, id) = (&policy.origin.file, policy.id.as_str());
-                format!("`{file}`: the policy `{id}` is in force and is not there")
-            } else {
-                format!(
-                    "`{}`: this policy is in force and is not there",
-                    policy.origin
-                )
-            };
-            missed(message)
-        })
+    from_files(old).filter(move |policy| !texts.contains(&words(policy)) && is_gone(policy))
+}
+
+fn policy_is_gone(policy: &PolicyEntry) -> PolicyProblem {
+    missed(if policy.is_named() {
+        let (file, id) = (&policy.origin.file, policy.id.as_str());
+        format!("`{file}`: the policy `{id}` is in force and is not there")
+    } else {
+        let origin = &policy.origin;
+        format!("`{origin}`: this policy is in force and is not there")
+    })
 }
 
 /// Parts of rules that have gone, though the rules are there.
-fn parts(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
-    let sources = |of: &PolicySnapshot| -> Vec<PolicySource> { of_files(of).cloned().collect() };
+fn parts(
+    old: &PolicySnapshot,
+    new: &PolicySnapshot,
+    stays: impl Fn(&Option<ServerKey>) -> bool,
+) -> impl Iterator<Item = PolicyProblem> {
+    let sources = |of: &PolicySnapshot| -> Vec<PolicySource> {
+        let all = of_files(of).filter(|source| stays(&source.server));
+        all.cloned().collect()
+    };
     let lost = EngineKinds::default().lost(&sources(old), &sources(new));
     lost.into_iter().map(missed)
 }
 
 /// What files of labels do not say any more, and a lock that has gone.
-fn labels(old: &PolicySnapshot, new: &PolicySnapshot) -> impl Iterator<Item = PolicyProblem> {
+fn labels(
+    old: &PolicySnapshot,
+    new: &PolicySnapshot,
+    stays: impl Fn(&Option<ServerKey>) -> bool,
+) -> impl Iterator<Item = PolicyProblem> {
     let files = |of| -> (Vec<&PolicySource>, Vec<&PolicySource>) {
         of_files(of)
-            .filter(|source| claims(source.name.as_ref().as_ref()))
+            .filter(|source| claims(source.name.as_ref().as_ref()) && stays(&source.server))
             .partition(|source| lock::claims(source.name.as_ref().as_ref()))
     };
     let (locks, old) = files(old);

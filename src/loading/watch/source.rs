@@ -16,7 +16,7 @@ pub trait Source: fmt::Debug + Send + Sync + Sized + 'static {
     /// What is wrong with it.
     type Error: fmt::Debug + Send + Sync;
 
-    /// The files and directories that it is read from.
+    /// The files and directories that it is read from now.
     fn paths(&self) -> Vec<PathBuf>;
 
     fn read(&self) -> Result<Self::Text, Self::Error>;

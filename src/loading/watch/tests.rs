@@ -37,7 +37,7 @@ fn check(old: Files, new: Files, missed: &[&str]) {
     let (old, new) = (snapshot(old, &at), snapshot(new, &at));
     let prefix = format!("`{}/", at.display());
     let problems = |on_policy_removal| -> Vec<String> {
-        let problems = removals::problems(&old, &new, &[], on_policy_removal);
+        let problems = removals::problems(&old, &new, &[], &[], on_policy_removal);
         let shown = problems
             .iter()
             .map(|problem| problem.message.replace(&prefix, "`"));
@@ -298,9 +298,9 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
             .map(|it| it.message.replace(&*at.to_string_lossy(), "p"))
             .collect()
     };
-    assert!(removals::problems(&old, &new, &[], OnRemoval::Reject).is_empty());
+    assert!(removals::problems(&old, &new, &[], &[], OnRemoval::Reject).is_empty());
     assert_eq!(
-        told(removals::meant(&old, &new)),
+        told(removals::meant(&old, &new, &[])),
         [
             "`p/a.cedar`: the policy `a` is in force and is not there, as `MANIFEST` says",
             "`p/tools.toml`: labels are in force and are not there, as `MANIFEST` says"
@@ -308,7 +308,7 @@ fn what_a_manifest_does_not_list_is_told_and_not_missed() {
     );
     let none = listed(&[], &at);
     assert_eq!(
-        told(removals::problems(&old, &none, &[], OnRemoval::Reject)),
+        told(removals::problems(&old, &none, &[], &[], OnRemoval::Reject)),
         [NOTHING_LEFT]
     );
 }
@@ -319,11 +319,11 @@ fn a_manifest_that_is_gone_is_missed() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("p");
     let (old, new) = (listed(files, &at), snapshot(files, &at));
-    let missed = removals::problems(&old, &new, &[], OnRemoval::Reject);
+    let missed = removals::problems(&old, &new, &[], &[], OnRemoval::Reject);
     let missed: Vec<_> = missed.iter().map(|it| it.message.as_str()).collect();
     assert_eq!(missed, ["`MANIFEST` was there, and is not there any more"]);
-    assert!(removals::problems(&old, &new, &[], OnRemoval::Apply).is_empty());
-    assert!(removals::problems(&new, &old, &[], OnRemoval::Reject).is_empty());
+    assert!(removals::problems(&old, &new, &[], &[], OnRemoval::Apply).is_empty());
+    assert!(removals::problems(&new, &old, &[], &[], OnRemoval::Reject).is_empty());
 }
 
 #[test]
@@ -353,7 +353,8 @@ fn what_one_server_loses_is_missed_though_another_has_the_same() {
             load::load(&settings).unwrap().snapshot
         };
         let (old, new) = (load(then), load(now));
-        let problems = removals::problems(&old, &new, &settings.directories(), on);
+        let problems =
+            removals::problems(&old, &new, &settings.directories(), &settings.servers, on);
         let told = problems.iter().map(|it| it.message.clone());
         let told = told.collect::<Vec<_>>().join("\n");
         assert_eq!(told.replace(&*dir.path().to_string_lossy(), "DIR"), missed);

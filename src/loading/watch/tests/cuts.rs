@@ -46,7 +46,8 @@ impl Pack {
     fn is_published(&self) -> bool {
         let settings = settings(self.dir.path());
         compile(&settings, read(&settings), Some(&self.whole)).is_ok_and(|loaded| {
-            let missed = removals::problems(&self.whole, &loaded.snapshot, &[], OnRemoval::Reject);
+            let missed =
+                removals::problems(&self.whole, &loaded.snapshot, &[], &[], OnRemoval::Reject);
             missed.is_empty()
         })
     }
