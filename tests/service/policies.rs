@@ -100,7 +100,9 @@ fn policies_that_are_gone_are_named_in_the_log_and_in_the_audit() {
 
 #[test]
 fn new_roots_that_let_the_server_write_to_the_policies_or_the_log_are_refused() {
-    let setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    let mut setup = Setup::of([fixture("everything-server")]).policies(ALLOW_ALL);
+    setup.top = "servers_dir = 'servers.d'\n".to_owned();
+    fs::create_dir(setup.path("servers.d")).unwrap();
     let gate = Serving::start(setup.over_http());
     let place = gate.setup().path("policies");
     let roots = |path: &std::path::Path| {
@@ -127,6 +129,7 @@ fn new_roots_that_let_the_server_write_to_the_policies_or_the_log_are_refused() 
             "`policy.dir`: `",
             "lies in `roots.work`, where the server may write",
             "`--config`: `",
+            "`servers_dir`: `",
             "`audit.file`: `",
         ],
     );

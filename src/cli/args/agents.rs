@@ -45,7 +45,7 @@ pub enum AgentsCommand {
         #[command(flatten)]
         source: AgentsSource,
     },
-    /// Replace lists of one agent. The file keeps its comments and everything else.
+    /// Replace lists of one agent. The rest of the file, its owner and its permissions stay as they are.
     #[command(after_help = "Examples:
   mcp-protector agents set nightly --servers crm,mail --not-servers \"\" --config gate.toml
   mcp-protector agents set nightly --deny-tool mail/send --config gate.toml")]
