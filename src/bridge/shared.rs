@@ -235,7 +235,10 @@ impl State {
 
     fn take_over(&mut self, source: Source, frame: &[u8], settings: &Settings) -> TakenOver {
         if matches!(self.phase, Phase::Apart) {
-            let session = ServerSession::begin(&source, frame, settings, &mut self.steps);
+            let Some(session) = ServerSession::begin(&source, frame, settings, &mut self.steps)
+            else {
+                return TakenOver::No;
+            };
             self.phase = Phase::Carried(Box::new(session));
         }
         match &mut self.phase {

@@ -115,6 +115,7 @@ impl Inward<'_> {
             level: words::level(self.message),
         };
         let step = self.carry()?;
+        session.shows(&self.source);
         session.calls.insert(key, call);
         Ok(Some(step))
     }

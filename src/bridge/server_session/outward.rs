@@ -2,14 +2,13 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Carried, DENIED, Permit, Source, Unbridged};
+use crate::gate::{Carried, DENIED, Permit, Unbridged};
 use crate::wire::{KnownMethod, Message, Stream};
 
 use super::super::outward::Outward;
 use super::super::settings::Settings;
 use super::super::step::Step;
 use super::session::ServerSession;
-use super::translated::Translated;
 use super::{inward, words};
 
 /// Characters of a server's refusal that its agent is told.
@@ -43,12 +42,15 @@ pub(in super::super) fn translate(
     };
     match carried {
         Carried::Request { id, method, .. } => {
-            steps.push_back(of_session(words::answer(id, method)));
+            steps.push_back(session.says(words::answer(id, method)));
             (nothing(), Goes::On)
         }
         Carried::Notification { method, .. } => (session.told(permit, method, &message), Goes::On),
         Carried::Reply { error, .. } => {
-            if message.id() == Some(&session.handshake) && !session.is_open() {
+            // It is of the main stream, on which agents over HTTP ask nothing.
+            let is_handshake = message.id() == Some(&session.handshake)
+                && permit.passage().stream == Stream::MAIN;
+            if is_handshake && !session.is_open() {
                 return (nothing(), session.opened(steps, &message, error, settings));
             }
             (session.replied(permit, &message, error), Goes::On)
@@ -80,16 +82,7 @@ impl ServerSession {
         self.greeting = Some(words::greeting(result));
         self.held = 0;
         let waiting = std::mem::take(&mut self.waiting);
-        if let Some((source, frame)) = waiting.front() {
-            let source = Translated::of(source, frame, settings).of_session();
-            steps.push_back(Step::Pass {
-                source,
-                frame: words::initialized().into_bytes(),
-                cancels: None,
-            });
-        } else {
-            steps.push_back(of_session(words::initialized()));
-        }
+        steps.push_back(self.says(words::initialized()));
         for (source, frame) in waiting {
             inward::take(self, steps, &source, &frame, settings);
         }
@@ -138,14 +131,5 @@ impl ServerSession {
         };
         let mut calls = self.calls.iter().filter(|((_, of), _)| *of == stream);
         calls.any(|(_, call)| call.level.is_some_and(|least| level >= least))
-    }
-}
-
-/// What the bridge says of its own accord.
-fn of_session(line: String) -> Step {
-    Step::Pass {
-        source: Source::on(Stream::MAIN),
-        frame: line.into_bytes(),
-        cancels: None,
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use crate::gate::{Rejection, Source, TakenOver};
-use crate::wire::{Id, KnownMethod, Message, Stream};
+use crate::wire::{Id, KnownMethod, Message, Stream, TransportHeaders};
 
 use super::super::lists::Listener;
 use super::super::settings::Settings;
@@ -20,8 +20,10 @@ pub(super) const MOST_LISTENERS: usize = 64;
 /// What the bridge remembers of the session, and of the requests in it.
 #[derive(Debug)]
 pub(in super::super) struct ServerSession {
-    /// The id of its `initialize`.
+    /// The id of its `initialize`, which no agent can guess.
     pub(super) handshake: Id,
+    /// The source of what the bridge says for the session.
+    source: Source,
     /// What the server said to that.
     pub(super) greeting: Option<Greeting>,
     /// Requests that came before.
@@ -42,33 +44,61 @@ pub(super) struct Call {
 }
 
 impl ServerSession {
-    /// Begins the session for the first request that needs it.
+    /// Begins the session for the first request that needs it. Without random bytes none is begun.
     pub(in super::super) fn begin(
         source: &Source,
         frame: &[u8],
         settings: &Settings,
         steps: &mut impl Extend<Step>,
-    ) -> Self {
-        let handshake = Id::text("mcp-protector/session");
+    ) -> Option<Self> {
+        let random = getrandom::u64().ok()?;
+        let opened_by = Translated::of(source, frame, settings);
+        let client = opened_by.client_info();
+        let source = opened_by.of_session();
         let session = Self {
-            handshake,
+            handshake: Id::text(&format!("mcp-protector/session/{random:016x}")),
+            source: Source {
+                trace: None,
+                carrier: TransportHeaders {
+                    token: source.carrier.token.clone(),
+                    client: source.carrier.client.clone(),
+                    ..TransportHeaders::default()
+                },
+                ..source.clone()
+            },
             greeting: None,
             waiting: VecDeque::new(),
             held: 0,
             calls: HashMap::new(),
             listeners: Vec::new(),
         };
-        let opened_by = Translated::of(source, frame, settings);
-        let initialize = words::initialize(&session.handshake, opened_by.client_info());
+        let initialize = words::initialize(&session.handshake, client);
         steps.extend([
             Step::Revision(Some(words::AGENTS_REVISION.into())),
             Step::Pass {
-                source: opened_by.of_session(),
+                source,
                 frame: initialize.into_bytes(),
                 cancels: None,
             },
         ]);
-        session
+        Some(session)
+    }
+
+    /// What the bridge says of its own accord.
+    pub(super) fn says(&self, line: String) -> Step {
+        Step::Pass {
+            source: self.source.clone(),
+            frame: line.into_bytes(),
+            cancels: None,
+        }
+    }
+
+    /// The latest token of its agents is shown for the session.
+    pub(super) fn shows(&mut self, source: &Source) {
+        if let Some(token) = &source.carrier.token {
+            self.source.carrier.token = Some(token.clone());
+            self.source.peer = source.peer;
+        }
     }
 
     /// Lets a request wait until the session is open.
@@ -87,6 +117,7 @@ impl ServerSession {
             return TakenOver::No;
         }
         self.held = held;
+        self.shows(&source);
         self.waiting.push_back((source, frame.to_vec()));
         TakenOver::Yes
     }
