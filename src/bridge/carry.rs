@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::gate::{Agent, AgentGone, Gate, Settled, Talk, Upstream};
+use crate::gate::{Agent, AgentGone, Gate, Settled, Talk, Upstream, UpstreamFault};
 use crate::wire::{Id, Message, Stream};
 
 use super::agent::Bridged;
@@ -26,6 +26,27 @@ impl Bridge {
         // The agent may have answered with its model.
         gate.let_go_on(talk);
         told
+    }
+
+    /// The conversation is over: what waits here is answered, once, and told why. To be called after the
+    /// gate's own `conversation_ends`.
+    ///
+    /// # Errors
+    /// [`AgentGone`] when the agent can no longer be told anything.
+    pub async fn conversation_ends<U: Upstream, A: Agent>(
+        &self,
+        gate: &Gate,
+        talk: &Talk<U, Bridged<A>>,
+        why: &UpstreamFault,
+    ) -> Result<(), AgentGone> {
+        let mut told = Ok(());
+        loop {
+            let step = self.state().last_step(why);
+            let Some(step) = step else {
+                return told;
+            };
+            told = told.and(Box::pin(self.carry_to_gate(gate, talk, step)).await);
+        }
     }
 
     async fn carry_to_gate<U: Upstream, A: Agent>(

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
-use crate::gate::{Carried, Lends, Permit, Source, TakenOver, Terms};
+use crate::gate::{Carried, Lends, Permit, Source, TakenOver, Terms, UpstreamFault};
 use crate::wire::{Id, Message, Stream};
 
 use super::outward::Outward;
@@ -339,6 +339,35 @@ impl State {
             });
         }
         outward
+    }
+
+    /// A step of what is left when the conversation is over: nothing goes to the server any more.
+    pub(super) fn last_step(&mut self, why: &UpstreamFault) -> Option<Step> {
+        let waiting = match &mut self.phase {
+            Phase::Carried(session) => session.next_waiting(),
+            Phase::Apart
+            | Phase::Sessions
+            | Phase::Asked(_)
+            | Phase::Probing(..)
+            | Phase::Bridged(_) => self.held.take().map(|held| *held),
+        };
+        let turned_back = |source, frame| Step::TurnBack {
+            source,
+            frame,
+            refusal: why.clone().into(),
+        };
+        if let Some((source, frame)) = waiting {
+            return Some(turned_back(source, frame));
+        }
+        Some(match self.steps.pop_front()? {
+            Step::Pass { source, frame, .. } | Step::Settle { source, frame, .. } => {
+                turned_back(source, frame)
+            }
+            step @ (Step::TurnBack { .. }
+            | Step::TakeBack { .. }
+            | Step::Release(_)
+            | Step::Revision(_)) => step,
+        })
     }
 
     fn expire(&mut self, settings: &Settings, now: Duration) {

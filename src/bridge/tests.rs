@@ -39,6 +39,8 @@ struct Bench {
     clock: Arc<HandClock>,
     audit: Audit,
     memory: MemorySink,
+    /// Where the agent sends.
+    stream: Stream,
     // The last field: it is dropped after all that writes to the log.
     _lines: LineCheck,
 }
@@ -88,6 +90,11 @@ fn terms(max_in_flight: usize) -> gate::Terms {
 
 impl Bench {
     fn new(rule: Rule) -> Self {
+        Self::showing(rule, gate::UserIdentities::default())
+    }
+
+    /// The server is shown the user so.
+    fn showing(rule: Rule, identities: gate::UserIdentities) -> Self {
         let clock = Arc::new(HandClock::default());
         let shared: Arc<dyn Clock> = clock.clone();
         let memory = MemorySink::default();
@@ -105,7 +112,7 @@ impl Bench {
         let audit = audit.unwrap();
         let settings = gate::Settings {
             own_directories: gate::OwnDirectories::Stated,
-            user_identities: Arc::default(),
+            user_identities: Arc::new(identities),
             from_agent: Limits::default(),
             from_upstream: Limits::default(),
             terms: terms(4),
@@ -144,6 +151,7 @@ impl Bench {
             clock,
             audit,
             memory,
+            stream: Stream::MAIN,
             _lines: lines,
         }
     }
@@ -176,11 +184,15 @@ impl Bench {
     }
 
     async fn carried(&self, frame: &str, carrier: TransportHeaders) {
-        assert!(at_once(self.bridge.ready()).await.is_some(), "{frame}");
         let source = Source {
             carrier,
-            ..Source::on(Stream::MAIN)
+            ..Source::on(self.stream)
         };
+        self.from(source, frame).await;
+    }
+
+    async fn from(&self, source: Source, frame: &str) {
+        assert!(at_once(self.bridge.ready()).await.is_some(), "{frame}");
         if self.bridge.take(&source, frame.as_bytes()) == Taken::Not {
             let bytes = frame.as_bytes();
             let passed = self.gate.handle_from(&self.talk, source, bytes);
@@ -301,7 +313,7 @@ impl Agent for Recorder {
 
 impl Clock for HandClock {
     fn now(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
+        Timestamp::UNIX_EPOCH + self.elapsed()
     }
 
     fn elapsed(&self) -> Duration {

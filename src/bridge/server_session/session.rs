@@ -140,6 +140,10 @@ impl ServerSession {
         Some(taken)
     }
 
+    pub(in super::super) fn next_waiting(&mut self) -> Option<(Source, Vec<u8>)> {
+        self.waiting.pop_front()
+    }
+
     /// Whether requests wait for it.
     pub(in super::super) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()

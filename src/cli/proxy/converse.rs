@@ -110,17 +110,27 @@ pub(super) async fn converse<U: Upstream, A: Agent>(
         let _ = timeout(LAST_WORDS, Box::pin(gate.call_off(talk))).await;
     }
     // Whatever could not finish is answered, once, and recorded.
-    if Box::pin(gate.conversation_ends(talk, &end.why()))
-        .await
-        .is_err()
-    {
-        info!("the agent has gone before it was answered");
-    }
+    answer_all(gate, talk, &end.why()).await;
     // INVARIANT: `events` are still held, which keeps a session over HTTP alive.
     if server_lives {
         let _ = timeout(LAST_WORDS, Box::pin(talk.upstream.flushed())).await;
     }
     end
+}
+
+/// Answers what waits at the gate, and then what waits at the bridge, also because of those answers.
+async fn answer_all<U: Upstream, A: Agent>(
+    gate: &Gate,
+    talk: &Talk<U, Bridged<A>>,
+    why: &UpstreamFault,
+) {
+    let mut told = Box::pin(gate.conversation_ends(talk, why)).await;
+    if let Some(bridge) = talk.agent.bridge() {
+        told = told.and(Box::pin(bridge.conversation_ends(gate, talk, why)).await);
+    }
+    if told.is_err() {
+        info!("the agent has gone before it was answered");
+    }
 }
 
 async fn listen<U: Upstream, A: Agent>(
