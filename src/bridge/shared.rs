@@ -142,7 +142,11 @@ impl Bridge {
     /// The same for the `server/discover` that the agent has sent under this id.
     pub(super) fn take_over_discovery(&self, id: &Id, stream: Stream) -> TakenOver {
         let settings = self.settings();
-        let found = self.state().take_discovery(id, stream, &settings);
+        let found = {
+            let mut state = self.state();
+            let found = state.take_discovery(id, stream, &settings);
+            found.filter(|(_, frame)| state.answers_discovery(stream, frame, &settings))
+        };
         let Some((source, frame)) = found else {
             return TakenOver::No;
         };
@@ -282,6 +286,14 @@ impl State {
         };
         let at = self.discoveries.iter().rposition(is_it)?;
         self.discoveries.remove(at)
+    }
+
+    /// Whether the bridge answers a `server/discover`. An agent that can be asked may begin a session of its own
+    /// instead, except on standard streams once the bridge has one.
+    fn answers_discovery(&self, stream: Stream, frame: &[u8], settings: &Settings) -> bool {
+        let has_session = matches!(self.phase, Phase::Carried(_)) && stream == Stream::MAIN;
+        let message = Message::decode(frame, &settings.from_agent);
+        has_session || message.is_ok_and(|message| !server_session::can_be_asked(&message))
     }
 
     /// A `server/discover` that is answered needs no other answer.

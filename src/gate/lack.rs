@@ -21,6 +21,8 @@ pub(super) enum How {
     Error(i64),
     Status(u16),
     Result,
+    /// A bridge has a session with it.
+    Session,
 }
 
 impl fmt::Display for Lack {
@@ -33,6 +35,7 @@ impl fmt::Display for Lack {
             How::Result if self.named.is_empty() => {
                 f.write_str("its answer to `server/discover` names no such revision")
             }
+            How::Session => f.write_str("the gate has one with it"),
             How::Result => write!(f, "it speaks {}", self.named.join(", ")),
         }
     }
@@ -46,6 +49,18 @@ impl Lack {
             return known.map(str::to_owned).collect();
         }
         self.named.clone()
+    }
+}
+
+impl Rejection {
+    /// An agent that can be asked asks for the revisions of a server with which a bridge has a session: in
+    /// that session it could not be asked, and it may begin its own.
+    pub fn may_begin_session(version: &str) -> Self {
+        let lack = Lack {
+            named: Vec::new(),
+            how: How::Session,
+        };
+        needs_session(KnownMethod::Discover, version, &lack)
     }
 }
 

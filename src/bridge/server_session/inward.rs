@@ -1,12 +1,13 @@
 //! What an agent without a session sends, in the words of the session.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use crate::gate::{AnswerHere, Rejection, Source, TakenOver, Unbridged, said};
 use crate::mcp::meta;
 use crate::mcp::revisions::{self, FIRST_STATELESS};
 use crate::session::OutOfOrder;
-use crate::wire::{Id, KnownMethod, Message, Method, Shape, Value};
+use crate::wire::{Id, KnownMethod, Message, Method, Shape, Stream, Value};
 
 use super::super::lists::Listener;
 use super::super::settings::Settings;
@@ -86,9 +87,9 @@ impl Inward<'_> {
         method: &Method,
     ) -> Result<Option<Step>, Rejection> {
         if method.known() == Some(KnownMethod::Initialize) {
-            return Err(OutOfOrder::AlreadyInitialized.into());
+            return Err(self.has_session());
         }
-        self.names_revision()?;
+        let revision = self.names_revision()?;
         let key = (id.clone(), self.source.stream);
         if session.calls.contains_key(&key) {
             return Err(Rejection::reused_id());
@@ -97,6 +98,11 @@ impl Inward<'_> {
         let known = method.known().filter(|known| is_carried(*known));
         let known = known.ok_or_else(unknown)?;
         known.check_params(self.message.params())?;
+        // Over HTTP, `initialize` begins a conversation of its own.
+        let is_http = self.source.stream != Stream::MAIN;
+        if known == KnownMethod::Discover && is_http && words::can_be_asked(self.message) {
+            return Err(Rejection::may_begin_session(&revision));
+        }
         let Some(greeting) = &session.greeting else {
             return match session.hold(self.source.clone(), self.frame, self.settings) {
                 TakenOver::Yes => Ok(None),
@@ -120,15 +126,24 @@ impl Inward<'_> {
         Ok(Some(step))
     }
 
+    /// Refuses `initialize`: the agent has the session of the bridge, and may go on without its own.
+    fn has_session(&self) -> Rejection {
+        let asked = self.message.params().and_then(|it| it.get("protocolVersion"));
+        match asked.and_then(Value::as_str) {
+            Some(revision) => Rejection::other_stateless_version(&revision),
+            None => OutOfOrder::AlreadyInitialized.into(),
+        }
+    }
+
     /// A request that belongs to no session says so itself.
-    fn names_revision(&self) -> Result<(), Rejection> {
+    fn names_revision(&self) -> Result<Cow<'_, str>, Rejection> {
         let named = self.message.meta().and_then(|meta| meta.get(meta::VERSION));
         let named = named.and_then(Value::as_str);
-        match named.as_deref() {
-            Some(revision) if !revisions::is_known(revision) => {
-                Err(Rejection::other_stateless_version(revision))
+        match named {
+            Some(revision) if !revisions::is_known(&revision) => {
+                Err(Rejection::other_stateless_version(&revision))
             }
-            Some(revision) if *revision >= *FIRST_STATELESS => Ok(()),
+            Some(revision) if *revision >= *FIRST_STATELESS => Ok(revision),
             Some(_) | None => Err(OutOfOrder::NotInitialized.into()),
         }
     }

@@ -13,3 +13,4 @@ mod words;
 pub(super) use inward::take;
 pub(super) use outward::{Goes, translate};
 pub(super) use session::ServerSession;
+pub(super) use words::can_be_asked;

@@ -118,6 +118,13 @@ pub(super) fn client_name(message: &Message) -> Option<ClientName> {
     })
 }
 
+/// Whether the agent that sends a message declares that a server can ask it something.
+pub(in super::super) fn can_be_asked(message: &Message) -> bool {
+    let declared = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES));
+    let declares = |key: &&str| declared.is_some_and(|it| it.get(key).is_some());
+    ["elicitation", "sampling", "roots"].iter().any(|key| declares(&key))
+}
+
 /// The least level of the log messages that a request asks for.
 pub(super) fn level(message: &Message) -> Option<usize> {
     level_of(message.meta()?.get(meta::LOG_LEVEL)?)
