@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::Clock;
-use crate::gate::{Carried, Lends, Permit, Source, TakenOver, Terms, UpstreamFault};
-use crate::wire::{Id, Message, Stream};
+use crate::gate::{Carried, Lends, Permit, Rejection, Source, TakenOver, Terms, UpstreamFault};
+use crate::wire::{Id, KnownMethod, Message, Method, Stream};
 
 use super::outward::Outward;
 use super::server_session::{self, Goes, ServerSession};
@@ -33,6 +33,9 @@ struct Shared {
     settings: ArcSwap<Settings>,
     clock: Arc<dyn Clock>,
 }
+
+/// How a cancellation names its method.
+const CANCELLED: &[u8] = b"\"notifications/cancelled\"";
 
 /// How a `server/discover` names its method, and the longest one that is kept, in bytes.
 const DISCOVER: &[u8] = b"\"server/discover\"";
@@ -219,6 +222,7 @@ impl State {
                     self.phase = Phase::Asked(Box::new(asked));
                 }
                 self.note_discovery(source, frame);
+                self.note_cancellation(source, frame, settings);
                 Taken::Not
             }
             Phase::Asked(_) | Phase::Probing(..) => {
@@ -254,7 +258,16 @@ impl State {
                     Taken::Not => TakenOver::No,
                 }
             }
-            Phase::Carried(session) => session.hold(source, frame, settings),
+            Phase::Carried(session) => {
+                if session.hold(source.clone(), frame, settings) == TakenOver::No {
+                    self.steps.push_back(Step::TurnBack {
+                        source,
+                        frame: frame.to_vec(),
+                        refusal: Rejection::too_many(settings.max_in_flight),
+                    });
+                }
+                TakenOver::Yes
+            }
             Phase::Apart
             | Phase::Sessions
             | Phase::Asked(_)
@@ -272,6 +285,21 @@ impl State {
             self.discoveries.pop_front();
         }
         self.discoveries.push_back((source.clone(), frame.to_vec()));
+    }
+
+    /// A `server/discover` that the agent has cancelled is not answered here.
+    fn note_cancellation(&mut self, source: &Source, frame: &[u8], settings: &Settings) {
+        if self.discoveries.is_empty() || memmem::find(frame, CANCELLED).is_none() {
+            return;
+        }
+        let Ok(message) = Message::decode(frame, &settings.from_agent) else {
+            return;
+        };
+        let is_it = message.method().and_then(Method::known) == Some(KnownMethod::Cancelled);
+        let named = message.params().and_then(|it| it.get("requestId"));
+        if let Some(id) = named.and_then(Id::read).filter(|_| is_it) {
+            self.take_discovery(&id, source.stream, settings);
+        }
     }
 
     fn take_discovery(

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::session::{Asker, Spoken};
 use crate::wire::{ArrivalForm, Era, Fragment, Id, KnownMethod, Method, Shape, Side, Stream};
 
-use super::arrival::{Arrival, Source};
+use super::arrival::{AnswerTo, Arrival, Source};
 use super::classified::{Identified, Role, Scene, asker};
 use super::consent::note_roots;
 use super::context::RequestContext;
@@ -22,7 +22,7 @@ use super::own::{AnswerId, Occasion, OwnMessage};
 use super::panics::{self, Panicked};
 use super::query::Asks;
 use super::record::Trail;
-use super::rejection::Rejection;
+use super::rejection::{Property, Rejection};
 use super::stop::Stop;
 use super::talk::Talk;
 use super::{Gate, questions};
@@ -108,6 +108,7 @@ impl Gate {
         refusal: Rejection,
     ) -> Result<(), AgentGone> {
         let _in_hand = talk.session.take_in_hand();
+        let stream = source.stream;
         let mut trail = self.begin_from(talk, source);
         let refusal = match self.decode(talk, Side::Agent, frame, &mut trail) {
             Ok(message) => {
@@ -122,6 +123,10 @@ impl Gate {
             }
             Err(unreadable) => unreadable,
         };
+        if refusal.has(Property::Cancelled) {
+            trail.envelope.answer_to = AnswerTo::None;
+            talk.agent.release(stream);
+        }
         self.refuse(talk, &trail, refusal).await
     }
 

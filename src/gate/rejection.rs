@@ -114,6 +114,8 @@ pub(super) enum Property {
     ReusedId,
     /// The agent asked for a revision that the gate or the server does not speak.
     UnknownRevision,
+    /// Who asked has cancelled it, and expects no answer.
+    Cancelled,
     /// The server needs a session, and the agent has none.
     NeedsSession,
 }

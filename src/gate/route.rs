@@ -167,7 +167,7 @@ pub(super) fn route<'m>(
             return Err(Rejection::stray());
         }
         let tells = matches!(identified.role, Role::Notification { .. });
-        let is_heard = is_in_session_of_bridge(state);
+        let is_heard = is_in_session_of_bridge(state) && tells_of_list(identified);
         if session.is_shared() && tells && route.stream == Stream::MAIN && !is_heard {
             // Nobody can be listening.
             return Err(Rejection::stray());
@@ -237,6 +237,18 @@ pub(super) fn belongs_on(
 /// Whether one agent alone speaks where many could: then everything is its own.
 fn is_alone(session: &Session, state: &State) -> bool {
     session.is_shared() && state.agent_side.company.is_one()
+}
+
+/// Whether it tells that a list has changed, which a bridge passes to all who listen.
+fn tells_of_list(identified: &Identified<'_>) -> bool {
+    matches!(
+        method_of(identified),
+        Some(
+            KnownMethod::ToolsListChanged
+                | KnownMethod::PromptsListChanged
+                | KnownMethod::ResourcesListChanged
+        )
+    )
 }
 
 fn method_of(identified: &Identified<'_>) -> Option<KnownMethod> {

@@ -20,7 +20,7 @@ pub enum Unbridged {
     NotFollowed,
     #[error("the server's session has no `{0}`, which belongs to the agent's revision")]
     NotInSession(&'static str),
-    #[error("the server needs a session, and refused one: {0}")]
+    #[error("the server needs a session, and `initialize` failed: {0}")]
     Unopened(String),
     #[error("the server needs a session, and policy denies `initialize`")]
     Unpermitted,

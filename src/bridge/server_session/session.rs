@@ -155,7 +155,17 @@ impl ServerSession {
     }
 
     /// The agent waits no more for what this stream would bring.
-    pub(in super::super) fn hung_up(&mut self, stream: Stream, steps: &mut impl Extend<Step>) {
+    pub(in super::super) fn hung_up(&mut self, stream: Stream, steps: &mut VecDeque<Step>) {
+        for step in steps.iter_mut() {
+            let (Step::Pass { source, frame, .. } | Step::Settle { source, frame, .. }) = step
+            else {
+                continue;
+            };
+            if source.stream == stream {
+                let frame = std::mem::take(frame);
+                *step = cancelled((source.clone(), frame));
+            }
+        }
         let waiting = std::mem::take(&mut self.waiting);
         let (gone, waiting): (VecDeque<_>, VecDeque<_>) = waiting
             .into_iter()

@@ -271,7 +271,9 @@ impl Rejection {
 
     pub fn cancelled() -> Self {
         let text = "cancelled by the one who asked";
-        Self::new(Stage::Forward, "cancelled", INTERNAL, text).into_error()
+        Self::new(Stage::Forward, "cancelled", INTERNAL, text)
+            .into_error()
+            .with_properties(&[Property::Cancelled])
     }
 
     /// A request was cancelled before it was sent.
