@@ -118,7 +118,7 @@ impl<A: Agent> UnifiedSession<A> {
         if fan_out.is_answered {
             outcome.permits = news(&message, &permit);
         } else {
-            fan_out.add(server, message, permit);
+            fan_out.add(method, (server, message), permit);
         }
         outcome.permits.extend(fan_out.next(method, &self.names()));
         settle(&mut state, &key, &mut outcome);

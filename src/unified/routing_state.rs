@@ -215,20 +215,26 @@ impl FanOut {
         self.is_late
     }
 
-    pub(super) fn add(&mut self, server: usize, message: Message, permit: Permit) {
+    pub(super) fn add(
+        &mut self,
+        method: KnownMethod,
+        (server, message): (usize, Message),
+        permit: Permit,
+    ) {
         if message.result().is_some() {
             self.results
                 .push((ServerAnswer { server, message }, permit));
             return;
         }
-        // A server without this method has no part that could be missing.
-        if !matches!(
+        // A server without this method has no part that could be missing. One that needs a session has lists.
+        let is_without = matches!(
             permit.passage().carried,
             Carried::Reply {
                 error: Some(METHOD_NOT_FOUND),
                 ..
             }
-        ) {
+        );
+        if !is_without || method == KnownMethod::Discover {
             self.missing.insert(server);
         }
         self.error.get_or_insert(permit);

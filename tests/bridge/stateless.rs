@@ -4,7 +4,11 @@ use serde_json::{Value, json};
 
 use crate::bridge::eras::Agent;
 use crate::bridge::pairs::{PAIRS, Pair};
+use crate::processes::support::python;
 use crate::support::json::json as read;
+use crate::support::peer::Peer;
+use crate::support::processes::eventually;
+use crate::support::setup::{ALLOW_ALL, Setup};
 
 /// What an agent of 2026-07-28 gets of a request.
 fn result(agent: &mut Agent, method: &str, params: &Value) -> Value {
@@ -108,4 +112,43 @@ fn an_agent_without_a_session_uses_a_server_that_needs_one() {
     for pair in PAIRS {
         carried(pair);
     }
+}
+
+/// Needs a session, and never says whether it agrees to one.
+const SILENT: &str = r"
+import json, sys
+for line in sys.stdin:
+    m = json.loads(line)
+    if m['method'] == 'initialize': open(ASKED, 'w').close()
+    elif 'id' in m: print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'error': {'code': -32601, 'message': 'Method not found'}}), flush=True)
+";
+
+#[test]
+fn what_waits_for_the_session_is_answered_when_the_gate_ends() {
+    let mut setup = Setup::of(["none"]).policies(ALLOW_ALL);
+    let asked = setup.path("asked");
+    setup.command = python(&SILENT.replace("ASKED", &format!("{asked:?}")));
+    setup.trial = Some(false);
+    setup.limits = r#"shutdown_grace_period = "300ms""#.to_owned();
+    let mut peer = Peer::start(setup.gate());
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }}});
+    peer.send(request.to_string());
+    eventually(|| {
+        asked
+            .exists()
+            .then_some(())
+            .ok_or("no `initialize`".to_owned())
+    });
+    peer.close();
+    let answer = read(peer.receive().expect("no answer"));
+    assert_eq!(answer["id"], 1, "{answer}");
+    assert_eq!(answer["error"]["code"], -32_603, "{answer}");
+    assert_eq!(peer.receive(), None, "one answer");
+    let audit = setup.audit_text();
+    let records: Vec<Value> = audit.lines().map(read).collect();
+    let mut records = records.iter().filter(|it| it["method"] == "tools/list");
+    assert!(records.any(|it| it["decision"] != "ALLOW"), "{audit}");
 }

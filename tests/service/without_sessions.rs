@@ -164,6 +164,24 @@ fn a_server_is_told_that_the_agent_cannot_be_asked_and_tells_what_it_does() {
 }
 
 #[test]
+fn an_agent_that_can_be_asked_begins_a_session_of_its_own_beside_that_of_the_gate() {
+    let gate = gate(|_| {});
+    let url = gate.url.as_str();
+    for calls in 1..3 {
+        let refused = ask(url, "alice", "server/discover", &json!({}));
+        let error = &refused[0]["error"];
+        assert_eq!(error["code"], -32_601, "{refused:?}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("begins with `initialize`"), "{message}");
+        let own = Agent::at(url).with("Authorization: Bearer alice-0123456789-0123456789");
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{}}}"#;
+        let counted = own.in_session().post(body).body;
+        assert!(counted.contains(" 1\""), "{counted}");
+        assert!(text(&call(url, "alice", "count")).ends_with(&format!(" {calls}")));
+    }
+}
+
+#[test]
 fn a_closed_stream_cancels_its_request_alone() {
     let gate = gate(|_| {});
     let (url, method) = (gate.url.as_str(), "tools/call");
@@ -219,6 +237,11 @@ fn one_endpoint_has_servers_with_and_without_sessions() {
     assert_eq!(
         found["result"]["supportedVersions"],
         json!(["2026-07-28"]),
+        "{found}"
+    );
+    // That with sessions does not say which lists it has: an agent that can be asked may begin one.
+    assert!(
+        found["result"]["capabilities"]["prompts"].is_object(),
         "{found}"
     );
     let listed = ask("tools/list", json!({}));

@@ -128,7 +128,10 @@ impl Inward<'_> {
 
     /// Refuses `initialize`: the agent has the session of the bridge, and may go on without its own.
     fn has_session(&self) -> Rejection {
-        let asked = self.message.params().and_then(|it| it.get("protocolVersion"));
+        let asked = self
+            .message
+            .params()
+            .and_then(|it| it.get("protocolVersion"));
         match asked.and_then(Value::as_str) {
             Some(revision) => Rejection::other_stateless_version(&revision),
             None => OutOfOrder::AlreadyInitialized.into(),

@@ -48,8 +48,8 @@ pub(in super::super) fn translate(
         Carried::Notification { method, .. } => (session.told(permit, method, &message), Goes::On),
         Carried::Reply { error, .. } => {
             // It is of the main stream, on which agents over HTTP ask nothing.
-            let is_handshake = message.id() == Some(&session.handshake)
-                && permit.passage().stream == Stream::MAIN;
+            let is_handshake =
+                message.id() == Some(&session.handshake) && permit.passage().stream == Stream::MAIN;
             if is_handshake && !session.is_open() {
                 return (nothing(), session.opened(steps, &message, error, settings));
             }

@@ -122,7 +122,9 @@ pub(super) fn client_name(message: &Message) -> Option<ClientName> {
 pub(in super::super) fn can_be_asked(message: &Message) -> bool {
     let declared = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES));
     let declares = |key: &&str| declared.is_some_and(|it| it.get(key).is_some());
-    ["elicitation", "sampling", "roots"].iter().any(|key| declares(&key))
+    ["elicitation", "sampling", "roots"]
+        .iter()
+        .any(|key| declares(&key))
 }
 
 /// The least level of the log messages that a request asks for.

@@ -141,7 +141,8 @@ async fn a_question_what_the_server_speaks_is_answered_by_what_it_says_in_the_se
 }
 
 #[tokio::test]
-async fn an_agent_that_can_be_asked_and_asks_what_the_server_speaks_may_begin_a_session_of_its_own() {
+async fn an_agent_that_can_be_asked_and_asks_what_the_server_speaks_may_begin_a_session_of_its_own()
+{
     for capabilities in [
         ELICITATION,
         r#"{"sampling":{}}"#,
@@ -689,7 +690,11 @@ async fn what_the_bridge_says_for_the_session_is_vouched_for_by_its_agents() {
     let mut bench = Bench::showing(open, identities).among_several();
     bench.stream = Stream::numbered(1);
     let carrier = |valid_for: i64| TransportHeaders {
-        token: Some(AgentToken::new("t".into(), vec![Arc::clone(&server)], valid_for)),
+        token: Some(AgentToken::new(
+            "t".into(),
+            vec![Arc::clone(&server)],
+            valid_for,
+        )),
         ..TransportHeaders::default()
     };
     bench
@@ -718,8 +723,8 @@ async fn what_the_bridge_says_for_the_session_is_vouched_for_by_its_agents() {
 #[tokio::test]
 async fn progress_that_could_be_of_two_agents_requests_is_told_to_none() {
     let bench = Bench::shared().opened().await;
-    let request = modern("1", "prompts/list")
-        .replace(r#""_meta":{"#, r#""_meta":{"progressToken":"p","#);
+    let request =
+        modern("1", "prompts/list").replace(r#""_meta":{"#, r#""_meta":{"progressToken":"p","#);
     for stream in [8, 9] {
         let source = Source::on(Stream::numbered(stream));
         bench.from(source, &request).await;
@@ -744,7 +749,9 @@ async fn what_a_closed_stream_brought_goes_no_further() {
         r#""notifications":{"toolsListChanged":true},"#,
     );
     for frame in [call("1"), listen] {
-        let taken = bench.bridge.take(&Source::on(bench.stream), frame.as_bytes());
+        let taken = bench
+            .bridge
+            .take(&Source::on(bench.stream), frame.as_bytes());
         assert_eq!(taken, Taken::Yes);
     }
     bench.bridge.hung_up(bench.stream);
