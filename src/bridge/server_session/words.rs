@@ -120,11 +120,12 @@ pub(super) fn client_name(message: &Message) -> Option<ClientName> {
 
 /// Whether the agent that sends a message declares that a server can ask it something.
 pub(in super::super) fn can_be_asked(message: &Message) -> bool {
-    let declared = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES));
-    let declares = |key: &&str| declared.is_some_and(|it| it.get(key).is_some());
+    let Some(declared) = message.meta().and_then(|meta| meta.get(meta::CAPABILITIES)) else {
+        return false;
+    };
     ["elicitation", "sampling", "roots"]
-        .iter()
-        .any(|key| declares(&key))
+        .into_iter()
+        .any(|key| declared.get(key).is_some())
 }
 
 /// The least level of the log messages that a request asks for.

@@ -708,8 +708,8 @@ async fn what_the_bridge_says_for_the_session_is_vouched_for_by_its_agents() {
     assert!(sent[0].contains("notifications/initialized"), "{sent:?}");
     let ping = r#"{"jsonrpc":"2.0","id":50,"method":"ping"}"#;
     bench.upstream(ping).await;
-    let pong = r#"{"jsonrpc":"2.0","id":50,"result":{}}"#;
-    assert_eq!(bench.to_upstream(), [pong]);
+    let answer = r#"{"jsonrpc":"2.0","id":50,"result":{}}"#;
+    assert_eq!(bench.to_upstream(), [answer]);
     // Its token is valid no longer; that of a later request is.
     bench.clock.0.store(200_000, Ordering::Relaxed);
     bench
@@ -717,7 +717,7 @@ async fn what_the_bridge_says_for_the_session_is_vouched_for_by_its_agents() {
         .await;
     bench.answer(r#""result":{"prompts":[]}"#).await;
     bench.upstream(ping).await;
-    assert_eq!(bench.to_upstream(), [pong]);
+    assert_eq!(bench.to_upstream(), [answer]);
 }
 
 #[tokio::test]
