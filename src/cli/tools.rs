@@ -6,6 +6,7 @@ mod failure;
 mod lines;
 mod lock_path;
 mod offered;
+mod one_server;
 mod requests;
 mod shown_to;
 #[cfg(test)]
@@ -27,7 +28,8 @@ use self::offered::LockInputs;
 pub(super) use self::compare::flagged;
 pub(super) use self::failure::ToolsFailure;
 pub(super) use self::lines::shown;
-pub(super) use self::offered::asked_one;
+pub(super) use self::offered::{ServerAnswer, asked_one};
+pub(super) use self::one_server::LockComparison;
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.

@@ -67,6 +67,14 @@ impl ConcealedText {
         }
     }
 
+    /// What may be shown of a line that a place is on, and where it stands: file and line, from 1.
+    pub(super) fn line(&self, offset: usize) -> Option<(&str, usize, &str)> {
+        let (file, line, _) = self.position(offset)?;
+        let start = line_start(self.text.get(..offset)?);
+        let text = self.text.get(start..)?.lines().next().unwrap_or_default();
+        Some((file, line.saturating_add(1), text))
+    }
+
     /// The file of a byte, and its line and column there (in characters), both from 0.
     fn position(&self, offset: usize) -> Option<(&str, usize, usize)> {
         let mut pieces = self.pieces.iter().rev();

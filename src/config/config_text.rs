@@ -28,6 +28,14 @@ pub struct ConfigText {
     files: Vec<ServerFile>,
 }
 
+/// The file of one server as it would be.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerFileChange<'c> {
+    pub file: &'c Path,
+    /// `None`: it is removed.
+    pub text: Option<&'c str>,
+}
+
 /// A file with one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ServerFile {
@@ -47,6 +55,14 @@ impl ConfigText {
 
     /// Reads a file, and the files of servers in the directory that it names.
     pub(super) fn read(path: &Path) -> Result<Self, ConfigErrors> {
+        Self::read_changed(path, None)
+    }
+
+    /// The same, as it would be with a change of the file of one server.
+    pub(super) fn read_changed(
+        path: &Path,
+        change: Option<&ServerFileChange<'_>>,
+    ) -> Result<Self, ConfigErrors> {
         let mut whole = Self::new(file::read(path)?);
         let Some(dir) = whole.servers_dir(path) else {
             return Ok(whole);
@@ -64,6 +80,10 @@ impl ConfigText {
                 files.push(file);
             }
         }
+        if let Some(change) = change {
+            files.retain(|file| file != change.file);
+            files.extend(change.text.map(|_| change.file.to_owned()));
+        }
         if files.len() > MAX_SERVERS {
             let reason = ConfigReason::Invalid("expected at most 32 servers");
             return Err(ConfigErrors::about_file(
@@ -74,7 +94,12 @@ impl ConfigText {
         }
         files.sort();
         for file in files {
-            whole.append(path, file)?;
+            let changed = change.filter(|change| change.file == file);
+            let text = match changed.and_then(|change| change.text) {
+                Some(text) => text.to_owned(),
+                None => read_server(&file)?,
+            };
+            whole.append(path, file, &text)?;
         }
         Ok(whole)
     }
@@ -130,18 +155,12 @@ impl ConfigText {
 
     /// Adds the file of one server, which has to be readable by itself: a piece that is cut must not change the meaning
     /// of another.
-    fn append(&mut self, path: &Path, file: PathBuf) -> Result<(), ConfigErrors> {
-        // To read a pipe could take for ever.
-        if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
-            let reason = ConfigReason::Unreadable("it is not a file".to_owned());
-            let help = "put a file in its place, or remove it";
-            return Err(ConfigErrors::about_file(&file, reason, help));
-        }
-        let text = file::read(&file)?;
-        let key = self.check(path, &file, &text)?;
-        self.text.push('\n');
+    fn append(&mut self, path: &Path, file: PathBuf, text: &str) -> Result<(), ConfigErrors> {
+        let key = self.check(path, &file, text)?;
+        self.text.push('
+');
         let start = self.text.len();
-        self.text.push_str(&text);
+        self.text.push_str(text);
         self.files.push(ServerFile {
             path: file,
             key,
@@ -224,6 +243,16 @@ impl ConfigText {
         }
         Ok(key)
     }
+}
+
+fn read_server(file: &Path) -> Result<String, ConfigErrors> {
+    // To read a pipe could take for ever.
+    if fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+        let reason = ConfigReason::Unreadable("it is not a file".to_owned());
+        let help = "put a file in its place, or remove it";
+        return Err(ConfigErrors::about_file(file, reason, help));
+    }
+    file::read(file)
 }
 
 impl PartialEq for ConfigText {

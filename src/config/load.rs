@@ -7,7 +7,7 @@ use std::sync::Arc;
 use miette::Severity;
 
 use super::conceal::{ConcealedText, TextPiece, VisibleText};
-use super::config_text::ConfigText;
+use super::config_text::{ConfigText, ServerFileChange};
 use super::env_file::EnvFile;
 use super::errors::{ConfigError, ConfigErrors, ConfigReason};
 use super::file::{self, ParsedFile, base_of};
@@ -32,8 +32,17 @@ impl Config {
         Self::load_with(path, UnsetVariable::StandIn)
     }
 
+    /// Reads and checks a file as [`Config::load`] does, as it would be with a change of the file of one server.
+    pub fn load_changed(path: &Path, change: &ServerFileChange<'_>) -> Result<Self, ConfigErrors> {
+        let text = ConfigText::read_changed(path, Some(change))?;
+        Self::of_file(text, path, UnsetVariable::Refused)
+    }
+
     fn load_with(path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
-        let text = ConfigText::read(path)?;
+        Self::of_file(ConfigText::read(path)?, path, unset)
+    }
+
+    fn of_file(text: ConfigText, path: &Path, unset: UnsetVariable) -> Result<Self, ConfigErrors> {
         let mut config = Self::of_text(&text, path, unset)?;
         config.file = Some(ConfigFile {
             path: path.to_owned(),
@@ -176,11 +185,9 @@ fn assemble(
     written: &ParsedFile<'_>,
     reading: ConfigReader<'_>,
 ) -> (Vec<ConfigError>, Vec<ConfigError>) {
+    let snippets = Arc::new(concealed(pieces, text, written, &reading));
     let ConfigReader {
         mut problems,
-        words,
-        mut shown,
-        hidden,
         unknown,
         known,
         ..
@@ -206,17 +213,6 @@ fn assemble(
             .map(|problem| settle(problem, &known)),
     );
 
-    shown.extend(written.keys());
-    shown.retain(|place| !written.is_broken(place) && !hidden.contains(place));
-    let snippets = Arc::new(ConcealedText::new(
-        pieces,
-        text,
-        &VisibleText {
-            words: &words,
-            strings: &written.outline.strings,
-            places: &shown,
-        },
-    ));
     for problem in &mut problems {
         problem.snippets = Some(Arc::clone(&snippets));
     }
@@ -224,6 +220,28 @@ fn assemble(
     problems
         .into_iter()
         .partition(|problem| problem.reason.severity() == Severity::Error)
+}
+
+/// The text as reports may show it.
+pub(super) fn concealed(
+    pieces: &[TextPiece],
+    text: &str,
+    written: &ParsedFile<'_>,
+    reading: &ConfigReader<'_>,
+) -> ConcealedText {
+    let shown = reading.shown.iter().cloned().chain(written.keys());
+    let shown =
+        shown.filter(|place| !written.is_broken(place) && !reading.hidden.contains(place));
+    let shown: Vec<_> = shown.collect();
+    ConcealedText::new(
+        pieces,
+        text,
+        &VisibleText {
+            words: &reading.words,
+            strings: &written.outline.strings,
+            places: &shown,
+        },
+    )
 }
 
 fn tell_unknown(unknown: &UnknownKey, known: &KnownKeys) -> ConfigError {

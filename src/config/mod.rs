@@ -53,10 +53,11 @@ mod values;
 mod variables;
 mod views;
 mod without_effect;
+mod written_server;
 
 pub use changes::ConfigChanges;
 pub use command_line::CommandLine;
-pub use config_text::{ConfigText, END_OF_SERVER};
+pub use config_text::{ConfigText, END_OF_SERVER, ServerFileChange};
 pub use errors::{ConfigError, ConfigErrors, ConfigReason};
 pub use sandbox::{ConfinedFiles, Confinement, SandboxedRoots};
 pub use settings::{
@@ -71,6 +72,7 @@ pub use settings::{
 };
 pub use upstream::INHERITED;
 pub use variables::Variables;
+pub use written_server::{ServerFiles, WrittenServer};
 
 #[cfg(test)]
 mod tests;

@@ -108,7 +108,7 @@ pub(super) fn explanation(
             })
         }
     };
-    let mut could_be_lifted = false;
+    let could_be_lifted = could_be_lifted(&rehearsed);
     let mut changes = Vec::new();
     let mut questions = Vec::new();
     for question in about_the_message(&rehearsed.heard.questions) {
@@ -119,9 +119,6 @@ pub(super) fn explanation(
         if knowledge == FactCompleteness::Whole {
             let found = change::changes(question, &|sight| origins.of(sight));
             changes.extend(found);
-        }
-        if let Decided::Deny(denial) = question.decision() {
-            could_be_lifted |= denial.remedy() == Some(OnDeny::AskConsent);
         }
         let mut report = question_report(question, origins, knowledge);
         let known = report.policies.iter().map(|policy| policy.id.clone());
@@ -143,10 +140,6 @@ pub(super) fn explanation(
         }
         questions.push(report);
     }
-    // Beside the engines, whose questions were looked at.
-    let approved = |id: &String| id == SAMPLING_APPROVED;
-    could_be_lifted |=
-        rehearsed.decision == TestDecision::Deny && rehearsed.policies.iter().any(approved);
     let explanation = Explanation {
         schema: SCHEMA,
         outcome: ExplainOutcome::Explained,
@@ -179,6 +172,19 @@ pub(super) fn explanation(
         ExplainRequest::Message(_) => explanation,
         ExplainRequest::Recorded(recorded) => recorded.correct(explanation),
     }
+}
+
+/// Whether a person's consent could lift what denies the message.
+pub(super) fn could_be_lifted(rehearsed: &DryRunOutcome) -> bool {
+    let mut questions = about_the_message(&rehearsed.heard.questions).into_iter();
+    let by_engines = questions.any(|question| match question.decision() {
+        Decided::Deny(denial) => denial.remedy() == Some(OnDeny::AskConsent),
+        Decided::Allow(_) => false,
+    });
+    // Beside the engines.
+    let approved = |id: &String| id == SAMPLING_APPROVED;
+    by_engines
+        || rehearsed.decision == TestDecision::Deny && rehearsed.policies.iter().any(approved)
 }
 
 /// Each question once, as it was asked last: a call that waits for the list of tools is judged again

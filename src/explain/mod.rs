@@ -10,6 +10,7 @@ mod consent_channels;
 mod human;
 mod level;
 mod origin;
+mod reach;
 mod record;
 mod report;
 mod request;
@@ -26,6 +27,7 @@ use crate::policy::{Agent, PolicyErrors};
 use crate::policy_tests::{ConfiguredServer, DryRun, StartState};
 
 pub use consent_channels::ConsentChannels;
+pub use reach::{ToolReach, tool_reach};
 pub use record::{RecordError, RecordSelector, RecordedMessage};
 pub use report::{
     ExplainOutcome, ExplainProblem, ExplainedDecision, Explanation, ExplanationDepth, PartReport,

@@ -83,10 +83,10 @@ pub(in crate::cli) struct ListedDefinitions {
 impl ListedDefinitions {
     /// As the server of this configuration lists them, under its own names.
     pub(in crate::cli) fn ask(config: &Config) -> Result<Self, ToolsFailure> {
-        let (lock, unlockable) = tools::asked_one(config)?;
+        let answer = tools::asked_one(config)?;
         Ok(Self::of(
-            lock,
-            unlockable.iter().map(ToString::to_string).collect(),
+            answer.lock,
+            answer.left_out.iter().map(ToString::to_string).collect(),
         ))
     }
 

@@ -9,6 +9,7 @@ use super::failure::{ListError, MAX_BYTES, MAX_PAGES, refused};
 use super::requests;
 use super::transport::{ServerEvent, ServerGone, ServerTransport};
 use crate::audit::Redactor;
+use crate::clock::{Clock as _, SystemClock};
 use crate::config::Config;
 use crate::gate::Carried;
 use crate::mcp::revisions::FIRST_STATELESS;
@@ -22,6 +23,10 @@ const MAX_DURATION_IN_REQUESTS: u32 = 10;
 /// What the server says of itself.
 #[derive(Debug)]
 pub(super) struct ServerDefinitions {
+    /// The revision of the protocol that it speaks.
+    pub(super) revision: String,
+    /// From its start, or the connection, to the end of the handshake.
+    pub(super) latency: Duration,
     /// The reply to what begins a session, or discovers the server.
     pub(super) opened: Message,
     /// The replies to `tools/list`, page by page.
@@ -38,6 +43,7 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitio
         .map_err(ListError::Runtime)?;
     runtime.block_on(async {
         let mut dialogue = Dialogue {
+            clock: SystemClock::new(),
             way: ServerTransport::open(config, secrets)?,
             limits: proxy::gate_settings(config).from_upstream,
             within: config.limits.request_timeout,
@@ -55,6 +61,8 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitio
 }
 
 struct Dialogue {
+    /// Counts from the beginning.
+    clock: SystemClock,
     way: ServerTransport,
     limits: Limits,
     within: Duration,
@@ -67,6 +75,7 @@ struct Dialogue {
 impl Dialogue {
     async fn told(&mut self) -> Result<ServerDefinitions, ListError> {
         let opened = self.begin().await?;
+        let latency = self.clock.elapsed();
         let tools = self.pages(KnownMethod::ToolsList, "tools").await?;
         let capabilities = opened.result().and_then(|it| it.get("capabilities"));
         let has_prompts = capabilities.is_some_and(|it| it.get("prompts").is_some());
@@ -75,7 +84,15 @@ impl Dialogue {
         } else {
             Vec::new()
         };
+        let agreed = opened.result().and_then(|it| it.get("protocolVersion"));
+        let agreed = agreed.and_then(Value::as_str).unwrap_or_default();
+        let revision = match self.era {
+            Era::Legacy => super::lines::shown(&agreed),
+            Era::Stateless => FIRST_STATELESS.to_owned(),
+        };
         Ok(ServerDefinitions {
+            revision,
+            latency,
             opened,
             tools,
             prompts,

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use super::super::args::ToolsSource;
 use super::super::proxy;
@@ -99,7 +100,11 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
     let mut all = LockFile::default();
     let mut left_out = Vec::new();
     for config in config.each() {
-        let (lock, unfit) = asked_one(&config)?;
+        let ServerAnswer {
+            lock,
+            left_out: unfit,
+            ..
+        } = asked_one(&config)?;
         all.join(match &config.key {
             Some(key) => lock.of_server(key),
             None => lock,
@@ -112,10 +117,18 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
     Ok((all, left_out))
 }
 
-/// Asks the server of a view of one server. The names are the server's own.
-pub(in crate::cli) fn asked_one(
-    config: &Config,
-) -> Result<(LockFile, Vec<UnlockableDefinition>), ToolsFailure> {
+/// What a server says of itself. The names are the server's own.
+pub(in crate::cli) struct ServerAnswer {
+    /// The revision of the protocol.
+    pub(in crate::cli) revision: String,
+    /// How long the handshake took.
+    pub(in crate::cli) latency: Duration,
+    pub(in crate::cli) lock: LockFile,
+    pub(in crate::cli) left_out: Vec<UnlockableDefinition>,
+}
+
+/// Asks the server of a view of one server.
+pub(in crate::cli) fn asked_one(config: &Config) -> Result<ServerAnswer, ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
     let told = ask::ask(config, &secrets).map_err(|error| ToolsFailure::Ask {
         server: config.key.clone(),
@@ -151,7 +164,12 @@ pub(in crate::cli) fn asked_one(
             }));
         }
     }
-    Ok((lock, left_out))
+    Ok(ServerAnswer {
+        revision: told.revision,
+        latency: told.latency,
+        lock,
+        left_out,
+    })
 }
 
 /// A recorded reply to `tools/list`, or its result.
