@@ -11,6 +11,7 @@ mod explain;
 mod init;
 mod policy;
 mod proxy;
+mod servers;
 mod test_policy;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,9 @@ pub use explain::{ExplainArgs, Sender};
 pub use init::InitArgs;
 pub use policy::{PolicyArgs, PolicyCommand};
 pub use proxy::ProxyArgs;
+pub use servers::{
+    Confirm, Handshake, NamedServer, ServerLaunch, ServersArgs, ServersCommand, ServersConfig,
+};
 pub use test_policy::{TestFormat, TestPolicyArgs};
 pub use time::TimeBound;
 pub use tools::{ToolsArgs, ToolsCommand, ToolsOfAgent, ToolsSource};
@@ -71,6 +75,7 @@ pub enum Command {
     TestPolicy(TestPolicyArgs),
     Explain(Box<ExplainArgs>),
     Tools(ToolsArgs),
+    Servers(Box<ServersArgs>),
     Init(InitArgs),
     Agents(AgentsArgs),
     Approvals(ApprovalsArgs),
@@ -119,6 +124,7 @@ pub fn parse(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Result
             Some("audit") => Exit::NotVerified,
             Some("init") => Exit::NotProtected,
             Some("approvals") => Exit::NotAsked,
+            Some("servers") => Exit::ServersNotDone,
             Some(_) | None => Exit::Invalid,
         };
         NothingToDo { message, exit }

@@ -5,9 +5,22 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+/// Who may read a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Readers {
+    /// Those who could read the file that it replaces, if there is one.
+    AsBefore,
+    Owner,
+}
+
 /// Writes the text beside the file, under a name that no gate reads and no other writer has, and renames it. A file that
 /// was there keeps its owner and permissions, and a link leads to the new text.
 pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
+    write_for(file, text, Readers::AsBefore)
+}
+
+/// The same for these readers.
+pub(super) fn write_for(file: &Path, text: &str, readers: Readers) -> io::Result<()> {
     let file = &file.canonicalize().unwrap_or_else(|_| file.to_owned());
     let mut number = [0; 8];
     getrandom::fill(&mut number).map_err(io::Error::other)?;
@@ -15,11 +28,19 @@ pub(super) fn write(file: &Path, text: &str) -> io::Result<()> {
     beside.push(file.file_name().unwrap_or_default());
     beside.push(format!(".{:016x}", u64::from_be_bytes(number)));
     let beside = file.with_file_name(beside);
-    let written = fs::File::create_new(&beside).and_then(|mut new| {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if readers == Readers::Owner {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    let written = options.open(&beside).and_then(|mut new| {
         new.write_all(text.as_bytes())?;
         if let Ok(before) = fs::metadata(file) {
             keep_owner(&beside, &before)?;
-            new.set_permissions(before.permissions())?;
+            if readers == Readers::AsBefore {
+                new.set_permissions(before.permissions())?;
+            }
         }
         new.sync_all()
     });

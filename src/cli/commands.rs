@@ -5,7 +5,7 @@ use std::io;
 use super::args::{Cli, Command};
 use super::exit::Exit;
 use super::{
-    agents, approvals, attach, audit, check, explain, init, proxy, test_policy, tools,
+    agents, approvals, attach, audit, check, explain, init, proxy, servers, test_policy, tools,
     unmet_requirements, validate_config,
 };
 use crate::config::Config;
@@ -27,6 +27,9 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
         Command::TestPolicy(args) => test_policy::run(&args, &mut io::stdout()),
         Command::Explain(args) => explain::run(&args, &mut io::stdin(), &mut io::stdout()),
         Command::Tools(args) => tools::run(&args, &mut io::stdout(), &mut io::stderr()),
+        Command::Servers(args) => {
+            servers::run(&args, policies, &mut io::stdout(), &mut io::stderr())
+        }
         Command::Init(args) => init::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Agents(args) => agents::run(&args, &mut io::stdout(), &mut io::stderr()),
         Command::Approvals(args) => approvals::run(&args, &mut io::stdout(), &mut io::stderr()),

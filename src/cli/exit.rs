@@ -42,6 +42,8 @@ pub enum Exit {
     NotVerified,
     /// `audit`: a file cannot be read, or has a line that is no record.
     LogNotRead,
+    /// `servers`: nothing was changed, or `check` found something.
+    ServersNotDone,
     /// `init`: a server is not protected, or nothing was changed.
     NotProtected,
     /// `demo`: a statement is false, or the demo could not run.
@@ -60,6 +62,7 @@ impl Exit {
             | Self::Findings
             | Self::NotAnswered
             | Self::ChainBroken
+            | Self::ServersNotDone
             | Self::NotProtected
             | Self::DemoFailed => 1,
             Self::Unrecoverable
@@ -115,6 +118,7 @@ mod tests {
             (Exit::ChainBroken, 1),
             (Exit::NotVerified, 2),
             (Exit::LogNotRead, 2),
+            (Exit::ServersNotDone, 1),
             (Exit::NotProtected, 1),
             (Exit::DemoFailed, 1),
         ];

@@ -18,6 +18,7 @@ pub mod launch;
 pub mod memory;
 pub mod proxy;
 pub mod report;
+mod servers;
 mod suggest;
 pub mod test_policy;
 pub mod tools;

@@ -3,6 +3,7 @@
 use miette::Diagnostic;
 use serde::Serialize;
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::args::{Format, ValidateConfigArgs};
 use super::exit::Exit;
@@ -14,6 +15,8 @@ use crate::policy::{PolicyProblem, Roots};
 mod files;
 mod sandbox;
 mod summary;
+
+pub(super) use self::summary::upstream as server_in_short;
 
 /// The result as a program reads it: one line on standard output, the one thing this command ever
 /// writes there.
@@ -88,7 +91,7 @@ pub fn run<E: Diagnostic>(
 ) -> Exit {
     let findings = match Config::load(&args.config) {
         Err(errors) => ValidationResult::WrongConfig(errors),
-        Ok(config) => look(config, args, load_policies),
+        Ok(config) => look(config, &args.config, load_policies),
     };
     let file = args.config.display().to_string();
     let written = match args.format {
@@ -102,10 +105,27 @@ pub fn run<E: Diagnostic>(
     }
 }
 
+/// The configuration, unless something that it names is wrong; then the report of it.
+pub(super) fn checked<E: Diagnostic>(
+    config: Config,
+    file: &Path,
+    load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
+) -> Result<Config, String> {
+    match look(config, file, load_policies) {
+        ValidationResult::Valid { config, .. } => Ok(*config),
+        wrong @ (ValidationResult::WrongConfig(_) | ValidationResult::WrongPolicies { .. }) => {
+            let mut report = Vec::new();
+            // Memory takes all.
+            let _ = wrong.tell_people(&file.display().to_string(), &mut report);
+            Err(String::from_utf8_lossy(&report).into_owned())
+        }
+    }
+}
+
 /// What a configuration that is in order by itself comes to here.
 fn look<E: Diagnostic>(
     mut config: Config,
-    args: &ValidateConfigArgs,
+    file: &Path,
     load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
 ) -> ValidationResult<E> {
     let absent = files::absent(&config.policy);
@@ -113,7 +133,7 @@ fn look<E: Diagnostic>(
         // Without policies there are no roots.
         let others = here(&config, &Roots::default());
         let problems = absent.into_iter().chain(others).collect();
-        if let Some(errors) = errors(&config, args, problems) {
+        if let Some(errors) = errors(&config, file, problems) {
             return ValidationResult::WrongConfig(errors);
         }
     }
@@ -126,7 +146,7 @@ fn look<E: Diagnostic>(
             beside.extend(config.warnings);
             ValidationResult::WrongPolicies { beside, errors }
         }
-        Ok(policies) => match errors(&config, args, here(&config, &policies.roots)) {
+        Ok(policies) => match errors(&config, file, here(&config, &policies.roots)) {
             Some(errors) => ValidationResult::WrongConfig(errors),
             None => ValidationResult::Valid {
                 config: Box::new(config),
@@ -136,14 +156,10 @@ fn look<E: Diagnostic>(
     }
 }
 
-fn errors(
-    config: &Config,
-    args: &ValidateConfigArgs,
-    problems: Vec<ConfigError>,
-) -> Option<ConfigErrors> {
+fn errors(config: &Config, path: &Path, problems: Vec<ConfigError>) -> Option<ConfigErrors> {
     match &config.file {
         Some(file) => file.errors(problems),
-        None => ConfigErrors::of(&args.config, problems),
+        None => ConfigErrors::of(path, problems),
     }
 }
 
@@ -265,7 +281,6 @@ impl From<Finding> for ReportedProblem {
 #[cfg(test)]
 mod tests {
     use std::fmt;
-    use std::path::Path;
 
     use miette::{MietteDiagnostic, NamedSource};
 

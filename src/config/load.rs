@@ -230,8 +230,7 @@ pub(super) fn concealed(
     reading: &ConfigReader<'_>,
 ) -> ConcealedText {
     let shown = reading.shown.iter().cloned().chain(written.keys());
-    let shown =
-        shown.filter(|place| !written.is_broken(place) && !reading.hidden.contains(place));
+    let shown = shown.filter(|place| !written.is_broken(place) && !reading.hidden.contains(place));
     let shown: Vec<_> = shown.collect();
     ConcealedText::new(
         pieces,

@@ -20,7 +20,7 @@ pub(super) fn server(config: &Config) -> String {
 }
 
 /// The server, without what may be secret.
-fn upstream(upstream: &Upstream) -> String {
+pub(in crate::cli) fn upstream(upstream: &Upstream) -> String {
     let name = &upstream.name;
     match &upstream.http {
         Some(http) => format!("`{name}`: {}{}", http.place(), token(http)),
