@@ -16,7 +16,7 @@ mod files;
 mod sandbox;
 mod summary;
 
-pub(super) use self::summary::upstream as server_in_short;
+pub(super) use self::summary::way;
 
 /// The result as a program reads it: one line on standard output, the one thing this command ever
 /// writes there.

@@ -110,7 +110,7 @@ impl ServerStatus {
             enabled: upstream.is_enabled(),
             file: written.as_ref().map(|it| it.file.display().to_string()),
             line: written.map(|it| it.line),
-            server: validate_config::server_in_short(upstream),
+            server: validate_config::way(upstream),
             connection: Connection::of(asked),
         }
     }

@@ -20,12 +20,16 @@ pub(super) fn server(config: &Config) -> String {
 }
 
 /// The server, without what may be secret.
-pub(in crate::cli) fn upstream(upstream: &Upstream) -> String {
-    let name = &upstream.name;
+fn upstream(upstream: &Upstream) -> String {
+    format!("`{}`: {}", upstream.name, way(upstream))
+}
+
+/// How it is reached, without what may be secret.
+pub(in crate::cli) fn way(upstream: &Upstream) -> String {
     match &upstream.http {
-        Some(http) => format!("`{name}`: {}{}", http.place(), token(http)),
+        Some(http) => format!("{}{}", http.place(), token(http)),
         None => format!(
-            "`{name}`: `{}` over stdio, {}{}",
+            "`{}` over stdio, {}{}",
             upstream.program(),
             count(upstream.command.len().saturating_sub(1), "argument"),
             match upstream.sandbox {
