@@ -24,6 +24,8 @@ mod real_servers;
 #[path = "../fixtures/servers/vendor/script.rs"]
 mod script;
 #[cfg(test)]
+mod servers;
+#[cfg(test)]
 mod service;
 #[cfg(test)]
 mod support;

@@ -267,7 +267,7 @@ fn shake_hands(
     key: &ServerKey,
     out: &mut dyn Write,
 ) -> Result<(), ServersFailure> {
-    let asked = Some(Ok(status::ask(view)?));
+    let asked = Some(Ok(status::ask(view).map_err(ServersFailure::NoAnswer)?));
     ServerStatus::of(config, Some(key), &asked).write(out)?;
     let Some(Ok(answer)) = asked else {
         return Ok(());

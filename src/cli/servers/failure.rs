@@ -48,6 +48,8 @@ pub(super) enum ServersFailure {
     NoTable { key: ServerKey, file: PathBuf },
     #[error(transparent)]
     Tools(#[from] ToolsFailure),
+    #[error("{0}; nothing was written: `--no-handshake` writes without asking the server")]
+    NoAnswer(ToolsFailure),
     #[error("the tools could not be evaluated: {0}")]
     NotEvaluated(String),
     #[error(
@@ -91,6 +93,7 @@ impl ServersFailure {
             | Self::Absent { .. }
             | Self::NoServer { .. }
             | Self::NoTable { .. }
+            | Self::NoAnswer(_)
             | Self::NotEvaluated(_)
             | Self::NoTerminal
             | Self::Refused
