@@ -137,7 +137,7 @@ fn look<E: Diagnostic>(
             return ValidationResult::WrongConfig(errors);
         }
     }
-    let warnings = errors(&config, args, files::warnings(&config));
+    let warnings = errors(&config, file, files::warnings(&config));
     let warnings = warnings.iter().flat_map(ConfigErrors::problems);
     config.warnings.extend(warnings.cloned());
     match load_policies(&config) {

@@ -30,6 +30,7 @@ while read -r line; do
   case $line in
     *'"method":"initialize"'*)
       answer='"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"notes-server","version":"1"}}' ;;
+    *'"method":"tools/list"'*) answer='"result":{"tools":[]}' ;;
     *'"id":'*) answer='"error":{"code":-32601,"message":"Method not found"}' ;;
     *) continue ;;
   esac

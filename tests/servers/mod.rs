@@ -78,6 +78,8 @@ when { resource.name == "send" }
 unless { context.env.consent.granted };
 "#;
 
+const AGENTS: &str = "[agents.ann]\nroles = [\"x\"]\n[agents.bob]\nservers = [\"crm\"]\n";
+
 /// A gate with one server, and an empty directory for more.
 struct Desk(TempDir);
 
@@ -91,7 +93,7 @@ impl Desk {
         desk.write("server.py", SERVER);
         desk.write("silent.py", SILENT);
         desk.write("policies/policies.cedar", POLICIES);
-        desk.write("policies/agents.toml", "[agents.ann]\nroles = [\"x\"]\n");
+        desk.write("policies/agents.toml", AGENTS);
         desk
     }
 
@@ -170,6 +172,7 @@ fn a_server_is_added_with_what_each_agent_reaches_of_it() {
         "connected, protocol 2025-11-25, ",
         "any other agent `anonymous`: permitted: look; ask for consent: send; depend on arguments: read; denied: wipe",
         "agent `ann`: permitted: look, wipe; ask for consent: send; depend on arguments: read",
+        "agent `bob`: does not reach this server",
     ] {
         assert!(told.contains(line), "{told}");
     }

@@ -78,6 +78,10 @@ impl Reaches<'_> {
             id: id.to_owned(),
             ..Agent::default()
         };
+        let key = self.view.key.as_ref();
+        if key.is_some_and(|key| !policies.labels().leave_server(&agent, key)) {
+            return Ok(vec!["does not reach this server".to_owned()]);
+        }
         let server = ConfiguredServer {
             server: proxy::server(self.view),
             gate: proxy::gate_settings(self.view),
