@@ -55,7 +55,7 @@ pub(super) enum Connection {
 }
 
 /// What a server answered, if it was asked.
-pub(super) type Asked = Option<Result<ServerAnswer, ToolsFailure>>;
+pub(super) type ServerReply = Option<Result<ServerAnswer, ToolsFailure>>;
 
 /// Asks one server, as a gate reaches it; the view has no other.
 pub(super) fn ask(view: &Config) -> Result<ServerAnswer, ToolsFailure> {
@@ -101,7 +101,7 @@ impl ServerStatus {
         .collect()
     }
 
-    pub(super) fn of(config: &Config, key: Option<&ServerKey>, asked: &Asked) -> Self {
+    pub(super) fn of(config: &Config, key: Option<&ServerKey>, asked: &ServerReply) -> Self {
         let upstream = key.and_then(|key| config.servers.get(key));
         let upstream = upstream.unwrap_or(&config.upstream);
         let written = key.and_then(|key| written(config, key));
@@ -136,7 +136,7 @@ pub(super) fn written(config: &Config, key: &ServerKey) -> Option<WrittenServer>
 }
 
 impl Connection {
-    fn of(asked: &Asked) -> Self {
+    fn of(asked: &ServerReply) -> Self {
         match asked {
             None => Self::NotAsked,
             Some(Ok(answer)) => Self::Connected {
