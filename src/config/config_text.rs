@@ -157,8 +157,7 @@ impl ConfigText {
     /// of another.
     fn append(&mut self, path: &Path, file: PathBuf, text: &str) -> Result<(), ConfigErrors> {
         let key = self.check(path, &file, text)?;
-        self.text.push('
-');
+        self.text.push('\n');
         let start = self.text.len();
         self.text.push_str(text);
         self.files.push(ServerFile {
