@@ -211,7 +211,7 @@ impl ConfigText {
         };
         let entries = written.outline.entries.iter();
         let others = entries.filter(|entry| !is_of_it(&entry.path));
-        let others: Vec<_> = others
+        let mut others: Vec<_> = others
             .map(|entry| {
                 let reason = ConfigReason::Elsewhere("configuring anything but its server");
                 let help =
@@ -221,6 +221,7 @@ impl ConfigText {
                 problem
             })
             .collect();
+        others.sort_by_key(|problem| problem.labels.first().map(|(place, _)| place.start));
         if !others.is_empty() {
             return Err(refuse(others));
         }

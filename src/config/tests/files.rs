@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::config::{Config, ConfigChanges};
+use crate::config::{Config, ConfigChanges, ConfigError};
 use crate::policy::ServerKey;
 
 #[track_caller]
@@ -234,7 +234,7 @@ fn what_a_server_lacks_is_meant_where_its_file_says_that_it_is_whole_or_is_gone(
         }
         let text = before.read().expect("readable");
         let changes = ConfigChanges::between(before.text(), before.text(), &text);
-        let missed: Vec<&str> = changes.missed.iter().map(|it| it.field()).collect();
+        let missed: Vec<&str> = changes.missed.iter().map(ConfigError::field).collect();
         assert_eq!(missed, expected, "{now:?}");
     };
     let whole = "[servers.mail]\ncommand = ['a']\nuntrusted = true\n";
