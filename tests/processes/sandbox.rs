@@ -20,7 +20,9 @@ use proptest::strategy::ValueTree as _;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::processes::support::{Gate, Mark, Server, gate_program, kill, python, run, settings};
+use crate::processes::support::{
+    Gate, Mark, PATIENCE, Server, gate_program, kill, python, run, settings, wait_until,
+};
 
 /// Does what each line says, which is Python on one line, and answers `ok`, what `print` would have
 /// written, or the name of the error.
@@ -613,7 +615,10 @@ fn a_confined_server_and_what_it_left_behind_are_ended_all_the_same() {
         let mut server = Server::start(settings);
         let daemon = "subprocess.Popen(['sleep', '1000'], start_new_session=True)";
         host.check(&mut server, daemon, "ok").await;
-        assert!(mark.processes().iter().any(|it| it.name == "sleep"));
+        // The pipe by which Python learns of the start is closed before the kernel has set the name.
+        wait_until(PATIENCE, "the daemon has its name", || {
+            mark.processes().iter().any(|it| it.name == "sleep")
+        });
         server.sender.stop().await;
         mark.assert_gone();
     });
