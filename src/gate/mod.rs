@@ -162,7 +162,7 @@ pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
 pub use permit::Permit;
 pub use rates::{Limit, Rate};
-pub use rejection::{DENIED, HIDDEN, OUTSIDE, RATE_LIMITED, Rejection, UNCONSENTED};
+pub use rejection::{DENIED, HIDDEN, OUTSIDE, RATE_LIMITED, Rejection, UNCONSENTED, UNKNOWN_TOOL};
 pub use reload::{Besides, Published, RecordedPolicies};
 pub use sampling::{Others, Share, Tracing};
 pub use settings::{

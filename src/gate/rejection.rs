@@ -37,6 +37,9 @@ pub const OUTSIDE: &str = "denied by policy, because ";
 /// How records end to say that a tool is closed to an agent that does not see it.
 pub const HIDDEN: &str = "; the agent is told that there is no such tool";
 
+/// How the answer to a call of a tool begins that the agent does not see; the tool's name follows.
+pub const UNKNOWN_TOOL: &str = "Unknown tool: ";
+
 pub(super) const INVALID_REQUEST: i64 = -32_600;
 pub(super) const METHOD_NOT_FOUND: i64 = -32_601;
 pub(super) const INVALID_PARAMS: i64 = -32_602;
@@ -161,7 +164,7 @@ impl Rejection {
     /// exists.
     pub(super) fn unknown_tool(name: &str, reason: &'static str) -> Self {
         let text = format!("unknown tool: {name}");
-        let told = format!("Unknown tool: {name}");
+        let told = format!("{UNKNOWN_TOOL}{name}");
         Self::new(Stage::Decide, reason, INVALID_PARAMS, text).with_text_for_agents(told)
     }
 

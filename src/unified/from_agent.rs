@@ -164,9 +164,12 @@ impl<A: Agent> UnifiedSession<A> {
         if fan_out.open.is_empty() {
             return Err(UpstreamFault::Down.into());
         }
+        // Servers that come later get these then.
+        let sent = (key.clone(), source.clone(), whole);
         if method == KnownMethod::Initialize {
-            // Servers that are added later get it then.
-            state.initialize = Some((key.clone(), source.clone(), whole));
+            state.initialize = Some(sent);
+        } else if method == KnownMethod::SetLevel {
+            state.set_level = Some(sent);
         }
         let asked = RoutedRequest {
             method,

@@ -1,12 +1,13 @@
 //! Messages of servers: renames them for the agent, and merges the answers of several.
 
-use super::open_requests::{Outcome, settle};
+use super::list_changes::is_list_change;
+use super::open_requests::{Outcome, now, settle};
 use super::rename::name_for_agent;
 use super::routing_state::{Recipients, ServerState};
 use super::server_names;
 use super::session::{InboxMessage, UnifiedSession};
 use super::subscribed_names::subscription_of;
-use crate::gate::{Agent, AgentGone, Carried, Permit};
+use crate::gate::{Agent, AgentGone, Carried, Permit, UNKNOWN_TOOL};
 use crate::wire::{Edits, Fragment, Id, KnownMethod, Limits, Message, Stream};
 
 impl<A: Agent> UnifiedSession<A> {
@@ -78,14 +79,28 @@ impl<A: Agent> UnifiedSession<A> {
                 (edits, carried.clone())
             }
         };
+        let list_change = match &carried {
+            Carried::Notification { method, .. } => Some(*method).filter(|it| is_list_change(*it)),
+            Carried::Request { .. } | Carried::Reply { .. } => None,
+        };
         let permit = permit.translated(edits.finish(), carried);
         let mut state = self.state();
         let subscription = subscription_of(&message).map(|id| self.key(stream, &id));
-        let told = match subscription.and_then(|key| state.fan_out(&key)) {
+        let fan_out = subscription.as_ref().and_then(|key| state.fan_out(key));
+        let told = match fan_out {
             Some(fan_out) => fan_out.hold_or_pass(permit),
             None => Some(permit),
         };
-        Outcome::of(told.into_iter().collect())
+        match (list_change, told) {
+            (Some(method), Some(permit)) => {
+                state
+                    .list_changes
+                    .add((method, subscription), permit, now());
+                self.deadlines_changed.notify_one();
+                Outcome::default()
+            }
+            (_, told) => Outcome::of(told.into_iter().collect()),
+        }
     }
 
     fn reply(&self, server: usize, message: Message, permit: Permit) -> Outcome {
@@ -104,7 +119,9 @@ impl<A: Agent> UnifiedSession<A> {
             Recipients::One(of) if *of == server => {
                 state.requests.remove(&key);
                 drop(state);
-                let line = self.shown(server, method, &message).finish();
+                let mut edits = self.shown(server, method, &message);
+                self.name_unknown_tool(server, &message, &mut edits);
+                let line = edits.finish();
                 let carried = permit.passage().carried.clone();
                 outcome.permits.push(permit.translated(line, carried));
                 return outcome;
@@ -114,22 +131,44 @@ impl<A: Agent> UnifiedSession<A> {
             Recipients::One(_) | Recipients::All(_) => return outcome,
         };
         fan_out.open.remove(&server);
+        let mut late_news = Vec::new();
         let greets = method == KnownMethod::Initialize && message.result().is_some();
         if fan_out.is_answered {
-            outcome.permits = news(&message, &permit);
+            late_news = news(&message, &permit);
         } else {
             fan_out.add(method, (server, message), permit);
         }
         outcome.permits.extend(fan_out.next(method, &self.names()));
         settle(&mut state, &key, &mut outcome);
+        for (method, permit) in late_news {
+            state.list_changes.add((method, None), permit, now());
+            self.deadlines_changed.notify_one();
+        }
         if greets {
             state.set_state(server, ServerState::Ready);
-            if let Some((source, line)) = state.initialized.clone() {
-                // A server that has ended needs no notification.
+            let initialized = state.initialized.clone();
+            let set_level = state.set_level_late(server);
+            let set_level = set_level.map(|(_, source, line)| (source, line));
+            for (source, line) in initialized.into_iter().chain(set_level) {
+                // A server that has ended needs neither.
                 let _ = self.send_surely(server, InboxMessage::Frame(source, line));
             }
         }
         outcome
+    }
+
+    /// In the gate's answer to a call of a tool that the agent does not see, and in the same of a server, the text
+    /// ends with the tool's name.
+    fn name_unknown_tool<'m>(&self, server: usize, message: &'m Message, edits: &mut Edits<'m>) {
+        let text = message.error().and_then(|it| it.get("message"));
+        let Some((text, error)) = text.and_then(|it| Some((it, it.as_str()?))) else {
+            return;
+        };
+        if let Some(name) = error.strip_prefix(UNKNOWN_TOOL) {
+            let shown = self.names().encode_tool(server, name);
+            let error = format!("{UNKNOWN_TOOL}{shown}");
+            edits.replace(text, Fragment::string(&error));
+        }
     }
 
     /// A server's message, with the agent's names in it.
@@ -143,7 +182,7 @@ impl<A: Agent> UnifiedSession<A> {
 }
 
 /// The notifications by which the agent learns of a server that has answered `initialize` late.
-fn news(message: &Message, permit: &Permit) -> Vec<Permit> {
+fn news(message: &Message, permit: &Permit) -> Vec<(KnownMethod, Permit)> {
     let capabilities = message.result().and_then(|it| it.get("capabilities"));
     let lists = [
         ("tools", KnownMethod::ToolsListChanged),
@@ -159,7 +198,7 @@ fn news(message: &Message, permit: &Permit) -> Vec<Permit> {
             ends: None,
             revision: None,
         };
-        permit.translated_for(Stream::MAIN, line, carried)
+        (method, permit.translated_for(Stream::MAIN, line, carried))
     });
     told.collect()
 }

@@ -7,6 +7,7 @@
 mod cursor;
 mod from_agent;
 mod from_server;
+mod list_changes;
 mod merge;
 mod name_map;
 mod open_requests;

@@ -5,7 +5,7 @@ use std::future::pending;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::routing_state::{Recipients, RequestKey, RoutingState};
 use super::session::{InboxMessage, UnifiedSession};
@@ -39,7 +39,7 @@ impl Outcome {
 }
 
 impl<A: Agent> UnifiedSession<A> {
-    /// Answers requests at their deadlines, until the agent has gone.
+    /// Answers requests at their deadlines, and tells of changed lists, until the agent has gone.
     pub async fn keep_time(&self) -> AgentGone {
         loop {
             let next = self.state().next_deadline();
@@ -112,10 +112,10 @@ impl<A: Agent> UnifiedSession<A> {
         Ok(())
     }
 
-    /// The answers whose deadline is over.
+    /// The answers and notices whose time has come.
     fn late(&self) -> Outcome {
         let mut state = self.state();
-        let now = sleep(Duration::ZERO).deadline();
+        let now = now();
         let mut outcome = Outcome::default();
         let mut due = Vec::new();
         for (key, asked) in &mut state.requests {
@@ -131,6 +131,10 @@ impl<A: Agent> UnifiedSession<A> {
         for key in due {
             settle(&mut state, &key, &mut outcome);
         }
+        for ((_, subscription), permit) in state.list_changes.take_due(now) {
+            let is_open = subscription.is_none_or(|key| state.requests.contains_key(&key));
+            outcome.permits.extend(is_open.then_some(permit));
+        }
         outcome
     }
 
@@ -145,6 +149,10 @@ impl<A: Agent> UnifiedSession<A> {
         );
         InboxMessage::Frame(Source::on(stream), Bytes::from(line))
     }
+}
+
+pub(super) fn now() -> Instant {
+    sleep(Duration::ZERO).deadline()
 }
 
 /// Removes a request once it is answered, and has its servers cancel what is left of it.

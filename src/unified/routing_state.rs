@@ -7,6 +7,7 @@ use bytes::Bytes;
 use tokio::time::{Instant, sleep};
 
 use super::cursor::Continued;
+use super::list_changes::ListChanges;
 use super::merge::{self, ServerAnswer};
 use super::name_map::NameMap;
 use super::subscribed_names;
@@ -29,10 +30,16 @@ pub(super) struct RoutingState {
     /// How far each server is.
     pub(super) progress: Vec<ServerState>,
     /// The agent's `initialize`.
-    pub(super) initialize: Option<(RequestKey, Source, Bytes)>,
+    pub(super) initialize: Option<SentToAll>,
     /// The agent's `notifications/initialized`.
     pub(super) initialized: Option<(Source, Bytes)>,
+    /// The agent's latest `logging/setLevel`.
+    pub(super) set_level: Option<SentToAll>,
+    pub(super) list_changes: ListChanges,
 }
+
+/// A request of the agent's that servers get which come after it.
+pub(super) type SentToAll = (RequestKey, Source, Bytes);
 
 /// A request of the agent's: its stream where ids belong to streams, and its id.
 pub(super) type RequestKey = (Stream, Id);
@@ -95,23 +102,38 @@ impl RoutingState {
     }
 
     /// The `initialize` for a server that came after the agent had sent it. Its answer is awaited as a late one.
-    pub(super) fn begin_late(&mut self, server: usize) -> Option<(RequestKey, Source, Bytes)> {
-        let (key, source, line) = self.initialize.clone()?;
-        let greeting = self.requests.entry(key.clone());
-        let greeting = greeting.or_insert_with(|| RoutedRequest {
-            method: KnownMethod::Initialize,
+    pub(super) fn begin_late(&mut self, server: usize) -> Option<SentToAll> {
+        let initialize = self.initialize.clone()?;
+        self.send_late(server, KnownMethod::Initialize, initialize)
+    }
+
+    /// The same for `logging/setLevel`.
+    pub(super) fn set_level_late(&mut self, server: usize) -> Option<SentToAll> {
+        let set_level = self.set_level.clone()?;
+        self.send_late(server, KnownMethod::SetLevel, set_level)
+    }
+
+    fn send_late(
+        &mut self,
+        server: usize,
+        method: KnownMethod,
+        sent: SentToAll,
+    ) -> Option<SentToAll> {
+        let (key, source, _) = &sent;
+        let request = self.requests.entry(key.clone());
+        let request = request.or_insert_with(|| RoutedRequest {
+            method,
             stream: source.stream,
             recipients: Recipients::All(Box::new(FanOut::answered())),
         });
-        let Recipients::All(fan_out) = &mut greeting.recipients else {
+        match &mut request.recipients {
+            Recipients::All(fan_out) if request.method == method => {
+                fan_out.open.insert(server);
+                Some(sent)
+            }
             // The agent has used this id again.
-            return None;
-        };
-        if greeting.method != KnownMethod::Initialize {
-            return None;
+            Recipients::All(_) | Recipients::One(_) => None,
         }
-        fan_out.open.insert(server);
-        Some((key, source, line))
     }
 
     pub(super) fn is_ready(&self, server: usize) -> bool {
@@ -137,7 +159,7 @@ impl RoutingState {
             Recipients::All(fan_out) if !fan_out.is_late => Some(fan_out.deadline),
             Recipients::All(_) | Recipients::One(_) => None,
         });
-        deadlines.min()
+        deadlines.chain(self.list_changes.next_deadline()).min()
     }
 
     /// The id of a question for the agent.
@@ -328,8 +350,9 @@ impl FanOut {
         None
     }
 
-    /// Whether no server's answer is awaited. Each answer to `initialize` is: it makes its server ready.
+    /// Whether no server's answer is awaited. Each one is to what changes a server: `initialize` makes it ready.
     pub(super) fn is_complete(&self, method: KnownMethod) -> bool {
-        self.open.is_empty() || self.is_answered && method != KnownMethod::Initialize
+        let is_awaited = matches!(method, KnownMethod::Initialize | KnownMethod::SetLevel);
+        self.open.is_empty() || self.is_answered && !is_awaited
     }
 }

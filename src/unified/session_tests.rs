@@ -113,6 +113,12 @@ impl Rig {
         self.unified.deliver(server, permit).await.unwrap();
     }
 
+    /// Lets time pass, in which deadlines come.
+    async fn pass(&self, time: Duration) {
+        let passing = tokio::time::timeout(time, self.unified.keep_time());
+        assert!(passing.await.is_err());
+    }
+
     fn told(&self) -> Vec<(u64, Value)> {
         std::mem::take(&mut self.told.0.lock().unwrap())
     }
@@ -229,8 +235,7 @@ async fn late_servers_are_called_off_with_or_after_the_deadline() {
     rig.reply(0, 0, json!({"id": 2, "result": tools("a")}))
         .await;
     rig.ask(0, json!({"id": 3, "method": "prompts/list"}));
-    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
-    assert!(time.await.is_err());
+    rig.pass(Duration::from_mins(1)).await;
     let told = rig.told();
     assert_eq!(told.len(), 1);
     let missing = &told[0].1["result"]["_meta"]["mcp-protector/unavailable"];
@@ -264,8 +269,7 @@ async fn a_page_that_a_server_was_late_with_is_asked_for_again() {
     );
     rig.reply(0, 0, json!({"id": 2, "result": tools("a")}))
         .await;
-    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
-    assert!(time.await.is_err());
+    rig.pass(Duration::from_mins(1)).await;
     let told = rig.told();
     let next = told[0].1["result"]["nextCursor"].as_str().unwrap();
     assert_eq!(
@@ -330,14 +334,14 @@ async fn initialize_is_never_cancelled_and_the_agent_is_told_of_late_servers() {
     assert_eq!(rig.ask(0, cancel), Some("stray"));
     let greeting = |list: &str| json!({"id": 0, "result": {"protocolVersion": "2025-11-25", "capabilities": {list: {}}}});
     rig.reply(0, 0, greeting("tools")).await;
-    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
-    assert!(time.await.is_err());
+    rig.pass(Duration::from_mins(1)).await;
     assert_eq!(rig.told().len(), 1);
     assert_eq!(
         rig.ask(0, json!({"method": "notifications/initialized"})),
         None
     );
     rig.reply(1, 0, greeting("prompts")).await;
+    rig.pass(Duration::from_secs(1)).await;
     let told = rig.told();
     assert_eq!(told[0].1["method"], "notifications/prompts/list_changed");
     assert_eq!(rig.got(1), ["initialize", "notifications/initialized"]);
@@ -397,8 +401,7 @@ async fn what_is_held_for_an_acknowledgement_is_bounded_and_released_at_the_dead
         rig.tell(0, 7, told).await;
     }
     assert_eq!(rig.told(), []);
-    let time = tokio::time::timeout(Duration::from_mins(1), rig.unified.keep_time());
-    assert!(time.await.is_err());
+    rig.pass(Duration::from_mins(1)).await;
     assert_eq!(rig.told().len(), 3);
 }
 
@@ -431,4 +434,102 @@ async fn a_question_that_is_withdrawn_takes_no_part_of_a_request_with_the_same_i
     let result = &rig.told()[0].1["result"];
     assert_eq!(result["tools"].as_array().unwrap().len(), 3);
     assert_eq!(result.get("_meta"), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn changes_of_a_list_that_come_together_are_one_and_one_a_second_at_most() {
+    let rig = Rig::greeted().await;
+    let pass = async |duration| {
+        rig.pass(duration).await;
+        let told = rig.told().into_iter();
+        told.map(|(_, it)| it["method"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let changed = |list: &str| json!({"method": format!("notifications/{list}/list_changed")});
+    let [tools, prompts] =
+        ["tools", "prompts"].map(|it| format!("notifications/{it}/list_changed"));
+    for server in [0, 1, 2, 0] {
+        rig.tell(server, 0, changed("tools")).await;
+    }
+    assert_eq!(rig.told(), []);
+    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
+    rig.tell(1, 0, changed("tools")).await;
+    rig.tell(1, 0, changed("prompts")).await;
+    // The second one of a list waits for its second to end, and each list has its own.
+    assert_eq!(pass(Duration::from_millis(900)).await, [&*prompts]);
+    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
+    assert_eq!(pass(Duration::from_mins(1)).await, [""; 0]);
+    rig.tell(2, 0, changed("tools")).await;
+    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_list_ends_with_its_subscription() {
+    let rig = Rig::new(true);
+    let listen =
+        json!({"id": 1, "method": "subscriptions/listen", "params": {"notifications": {}}});
+    rig.ask(7, listen);
+    let acknowledged = "notifications/subscriptions/acknowledged";
+    for server in 0..3 {
+        let acknowledged = of_subscription(acknowledged, json!({"notifications": {}}));
+        rig.tell(server, 7, acknowledged).await;
+    }
+    assert_eq!(rig.told().len(), 1);
+    let changed = of_subscription("notifications/tools/list_changed", json!({}));
+    rig.tell(0, 7, changed.clone()).await;
+    let time = async |duration| {
+        rig.pass(duration).await;
+        rig.told().len()
+    };
+    assert_eq!(time(Duration::from_mins(1)).await, 1);
+    rig.tell(0, 7, changed).await;
+    rig.unified.hung_up(Stream::numbered(7));
+    assert_eq!(time(Duration::from_mins(1)).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_comes_later_gets_the_level_of_the_log() {
+    let mut rig = Rig::greeted().await;
+    let level = json!({"id": 5, "method": "logging/setLevel", "params": {"level": "debug"}});
+    rig.ask(0, level);
+    for server in 0..3 {
+        rig.reply(server, 0, json!({"id": 5, "result": {}})).await;
+    }
+    let initialized = json!({"method": "notifications/initialized"});
+    assert_eq!(rig.ask(0, initialized), None);
+    assert_eq!(rig.told().len(), 1);
+    let inbox = joined(&rig.unified, ServerKey::of("wiki").unwrap());
+    rig.inboxes.push(inbox);
+    assert_eq!(rig.got(3), ["initialize"]);
+    let greeting = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
+    rig.reply(3, 0, json!({"id": 0, "result": greeting})).await;
+    assert_eq!(
+        rig.got(3),
+        ["notifications/initialized", "logging/setLevel"]
+    );
+    // A deadline of something else does not cancel it, and its answer is not the agent's.
+    rig.ask(0, json!({"id": 6, "method": "tools/list"}));
+    rig.pass(Duration::from_mins(1)).await;
+    assert_eq!(rig.got(3), ["tools/list"]);
+    rig.reply(3, 0, json!({"id": 5, "result": {}})).await;
+    assert_eq!(rig.told(), []);
+    let again = json!({"id": 5, "method": "tools/call", "params": {"name": "wiki__a"}});
+    assert_eq!(rig.ask(0, again), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_of_an_unknown_tool_has_the_agents_name_of_it() {
+    let rig = Rig::greeted().await;
+    for (said, shown) in [
+        ("Unknown tool: a", "Unknown tool: crm__a"),
+        ("no such tool: a", "no such tool: a"),
+    ] {
+        rig.ask(
+            0,
+            json!({"id": 1, "method": "tools/call", "params": {"name": "crm__a"}}),
+        );
+        let error = json!({"code": -32602, "message": said});
+        rig.reply(0, 0, json!({"id": 1, "error": error})).await;
+        assert_eq!(rig.told()[0].1["error"]["message"], shown);
+    }
 }

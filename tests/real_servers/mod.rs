@@ -16,4 +16,5 @@ mod printed;
 mod real;
 mod sandboxed;
 mod transparency;
+mod unified;
 mod wrapped;

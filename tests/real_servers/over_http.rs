@@ -107,27 +107,28 @@ impl Chain {
     }
 }
 
-fn inspect(real: &Real, era: &str, method: &[String], url: &str) -> Output {
+pub(crate) fn inspect(era: &str, method: &[String], url: &str) -> Output {
+    let home = tempfile::tempdir().unwrap();
     let mut inspector = Command::new(installed("mcp-inspector"));
     inspector
         .args(["--cli", "--format", "json", "-q", "--protocol-era", era])
         .args(["--transport", "http", "--server-url", url])
         .arg("--method")
         .args(method)
-        .env("HOME", real.home());
+        .env("HOME", home.path());
     inspector.output().unwrap()
 }
 
 /// A client on the Python kit: the environment that it needs, and its script.
-type Python = (&'static str, &'static str);
+pub(crate) type Python = (&'static str, &'static str);
 
-const PYTHON: Python = ("venv", "client.py");
+pub(crate) const PYTHON: Python = ("venv", "client.py");
 
 /// The kit before it spoke 2026-07-28.
-const PYTHON_1: Python = ("venv-1", "client_1.py");
+pub(crate) const PYTHON_1: Python = ("venv-1", "client_1.py");
 
 /// What the Python kit's client got: lists, and one call.
-fn python(
+pub(crate) fn python(
     (environment, script): Python,
     mode: &str,
     tool: &str,
@@ -147,14 +148,14 @@ fn python(
 }
 
 /// The names that are shown: what is allowed, in the server's order.
-fn names(listed: &Value) -> Vec<String> {
+pub(crate) fn names(listed: &Value) -> Vec<String> {
     let tools = listed["result"]["tools"].as_array().unwrap();
     let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
     tools.iter().map(name).collect()
 }
 
 fn check_inspector(real: &Real, era: &str, chain: &Chain) {
-    let run = |method: &[String]| inspect(real, era, method, &chain.near.url);
+    let run = |method: &[String]| inspect(era, method, &chain.near.url);
     let shown = names(&printed(&run(&["tools/list".to_owned()])));
     assert_eq!(shown.len(), real.allow.len() - 1, "{shown:?}");
     assert!(shown.iter().all(|name| real.allow.contains(&&**name)));
