@@ -10,7 +10,7 @@ use super::session::{InboxMessage, UnifiedSession};
 use super::{cursor, merge};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mcp::meta;
-use crate::wire::{Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream};
+use crate::wire::{Era, Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream};
 
 impl<A: Agent> UnifiedSession<A> {
     /// Routes a message of the agent's.
@@ -23,7 +23,7 @@ impl<A: Agent> UnifiedSession<A> {
         let message = Message::decode(frame, limits).map_err(|_| Rejection::stray())?;
         match message.shape() {
             Shape::Request { id, method } => {
-                let method = agent_method(method)?;
+                let method = self.agent_method(method)?;
                 let key = self.key(source.stream, id);
                 let is_known = self.state().requests.contains_key(&key);
                 if is_known {
@@ -35,7 +35,9 @@ impl<A: Agent> UnifiedSession<A> {
                     self.ask_one(source, &message, key, method)
                 }
             }
-            Shape::Notification { method } => self.tell(&source, &message, agent_method(method)?),
+            Shape::Notification { method } => {
+                self.tell(&source, &message, self.agent_method(method)?)
+            }
             Shape::Reply { id, .. } => {
                 let minted = id.as_ref().and_then(Id::as_integer);
                 let minted = minted.and_then(|id| u64::try_from(id).ok());
@@ -244,6 +246,18 @@ impl<A: Agent> UnifiedSession<A> {
         sent.into_iter().collect()
     }
 
+    /// A method that an agent may use here.
+    fn agent_method(&self, method: &Method) -> Result<KnownMethod, Rejection> {
+        let known = method.known().filter(|it| {
+            if self.settings.is_stateless {
+                it.sent_by_in(Side::Agent, Era::Stateless)
+            } else {
+                it.sent_by(Side::Agent)
+            }
+        });
+        known.ok_or_else(|| Rejection::unknown_method(method.name()))
+    }
+
     /// A message with the names of this server.
     fn for_server(
         &self,
@@ -286,12 +300,6 @@ enum AgentMessage {
 fn is_alone(message: &Message, method: KnownMethod) -> bool {
     let says = message.meta().and_then(|meta| meta.get(meta::VERSION));
     says.is_some() || matches!(method, KnownMethod::Initialize | KnownMethod::Ping)
-}
-
-/// A method that an agent may use here.
-fn agent_method(method: &Method) -> Result<KnownMethod, Rejection> {
-    let known = method.known().filter(|it| it.sent_by(Side::Agent));
-    known.ok_or_else(|| Rejection::unknown_method(method.name()))
 }
 
 /// Whether all servers answer a request.

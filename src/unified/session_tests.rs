@@ -533,3 +533,12 @@ async fn the_answer_of_an_unknown_tool_has_the_agents_name_of_it() {
         assert_eq!(rig.told()[0].1["error"]["message"], shown);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_method_of_the_other_era_is_unknown() {
+    let rig = Rig::new(true);
+    for method in ["resources/subscribe", "logging/setLevel", "initialize"] {
+        let request = json!({"id": 1, "method": method, "params": {"uri": "crm+file:///a"}});
+        assert_eq!(rig.ask(7, request), Some("unknown_method"), "{method}");
+    }
+}

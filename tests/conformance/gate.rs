@@ -6,6 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
+use crate::conformance::names::without_key;
 use crate::conformance::peers::Listening;
 use crate::support::fixtures::fixture;
 
@@ -17,11 +18,15 @@ const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 /// The methods of the extension for skills (SEP-2640). Those of tasks the gate knows by itself.
 const METHODS: [&str; 3] = ["skills/list", "skills/get", "resources/directory/read"];
 
-/// The servers that a gate protects. What is compared is the only one, or the first.
+/// The servers that a gate protects, and the endpoint. What is compared is the only one, or the first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Servers {
     One,
     Two,
+    /// One, at the endpoint of all.
+    OneUnified,
+    /// Two, at the endpoint of both.
+    TwoUnified,
 }
 
 /// What a gate is told: a file in a directory of its own.
@@ -43,11 +48,19 @@ impl Configuration {
         // The suite and its servers are to judge arguments themselves.
         let servers = match servers {
             Servers::One => format!("[upstream]\n{upstream}\n"),
-            Servers::Two => {
+            Servers::Two | Servers::OneUnified | Servers::TwoUnified => {
                 let other = fixture("everything-server");
+                let other = match servers {
+                    Servers::OneUnified => String::new(),
+                    _ => format!("[servers.other]\ncommand = [{other:?}]\n"),
+                };
+                let unified = match servers {
+                    Servers::Two => "",
+                    _ => "[unified]\n",
+                };
                 // Nothing is labelled here, and rules between servers would take it for the worst.
                 format!(
-                    "[servers.everything]\n{upstream}\n[servers.other]\ncommand = [{other:?}]\n\
+                    "[servers.everything]\n{upstream}\n{other}{unified}\
                      [flow]\nflow_in = \"off\"\nflow_context = \"off\"\n"
                 )
             }
@@ -93,8 +106,13 @@ impl Gate {
         let configuration = Configuration::new(servers, upstream);
         let mut gate = Command::new(GATE);
         gate.args(["proxy", "--config"]).arg(configuration.file());
+        let mut listening = Listening::start(gate);
+        if let Servers::OneUnified | Servers::TwoUnified = servers {
+            let (endpoint, _) = listening.url.rsplit_once('/').unwrap();
+            listening.url = without_key(endpoint);
+        }
         Self {
-            listening: Listening::start(gate),
+            listening,
             _configuration: configuration,
         }
     }

@@ -10,6 +10,7 @@ mod checks;
 mod client;
 mod compare;
 mod gate;
+mod names;
 mod peers;
 mod relay;
 mod server;

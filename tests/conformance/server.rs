@@ -183,3 +183,19 @@ fn an_endpoint_of_several_servers_makes_no_difference_at_2026_07_28() {
     check_before_http(Servers::Two, "2026-07-28");
     check_before_stdio(Servers::Two, "2026-07-28");
 }
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn the_endpoint_of_one_server_differs_in_names_alone() {
+    for version in VERSIONS {
+        check_before_http(Servers::OneUnified, version);
+    }
+}
+
+#[test]
+#[ignore = "needs the suite: see fixtures/real/README.md"]
+fn the_endpoint_of_two_servers_differs_in_names_alone() {
+    for version in VERSIONS {
+        check_before_http(Servers::TwoUnified, version);
+    }
+}
