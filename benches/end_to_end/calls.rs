@@ -27,7 +27,7 @@ fn gates(preset: Preset, pairing: Pairing) -> Vec<Setting> {
             vec![plain.audited(Audit::Off), plain, many]
         }
         (Preset::Table, (Transport::Http, Transport::Http)) => {
-            vec![plain, plain.before(SERVERS), many]
+            vec![plain, plain.before(SERVERS), plain.unifying(SERVERS), many]
         }
         (Preset::Table, _) => vec![plain, many],
         (Preset::Full, _) => vec![
@@ -124,6 +124,11 @@ fn compare(report: &mut Report, (agent, server): Pairing, load: Load, outcomes: 
                 let added = quantile(&several.times, 0.5) - quantile(&gate.times, 0.5);
                 let what = format!("{title}: added p50 by several servers, us");
                 report.goal("B1s", &what, added, Goal::Most(3.0));
+                if let Some(unified) = named(&Setting::PLAIN.unifying(SERVERS).name()) {
+                    let added = quantile(&unified.times, 0.5) - quantile(&several.times, 0.5);
+                    let what = format!("{title}: added p50 by one endpoint for all, us");
+                    report.goal("B1u", &what, added, Goal::Most(10.0));
+                }
             }
         }
         (Load::Closed(16), "B1c") => {

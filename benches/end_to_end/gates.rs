@@ -46,6 +46,8 @@ pub(crate) enum Servers {
     One,
     /// So many `[servers]`; agents use the first.
     Several(usize),
+    /// So many at one endpoint; agents call a tool of the first.
+    Unified(usize),
 }
 
 /// What distinguishes gates.
@@ -80,6 +82,11 @@ impl Setting {
         Self { servers, ..self }
     }
 
+    pub(crate) fn unifying(self, servers: usize) -> Self {
+        let servers = Servers::Unified(servers);
+        Self { servers, ..self }
+    }
+
     pub(crate) fn on(self, workers: usize) -> Self {
         Self {
             workers: Some(workers),
@@ -106,6 +113,7 @@ impl Setting {
         let servers = match self.servers {
             Servers::One => String::new(),
             Servers::Several(count) => format!(", one of {count} servers"),
+            Servers::Unified(count) => format!(", {count} servers in one"),
         };
         format!("gate{policies}{audit}{workers}{servers}")
     }
@@ -123,11 +131,17 @@ impl Setting {
         let reached = server.upstream()?;
         let sections = match self.servers {
             Servers::One => vec!["upstream".to_owned()],
-            Servers::Several(count) => (0..count).map(|it| format!("servers.s{it}")).collect(),
+            Servers::Several(count) | Servers::Unified(count) => {
+                (0..count).map(|it| format!("servers.s{it}")).collect()
+            }
         };
         let mut text = String::new();
         for section in sections {
             writeln!(text, "[{section}]\n{reached}")?;
+        }
+        if let Servers::Unified(_) = self.servers {
+            // Agents call it by the same name everywhere.
+            text.push_str("[unified]\naliases = { echo = \"s0__echo\" }\n");
         }
         text.push_str("[listen]\n");
         match agent {
@@ -140,7 +154,7 @@ impl Setting {
         match self.policies {
             Policies::Allowlist => text.push_str(match self.servers {
                 Servers::One => "allow = [\"echo\"]\n",
-                Servers::Several(_) => "allow = [\"s0/echo\"]\n",
+                Servers::Several(_) | Servers::Unified(_) => "allow = [\"s0/echo\"]\n",
             }),
             Policies::Cedar(count) => {
                 std::fs::create_dir(home.join("policies"))?;

@@ -3,7 +3,7 @@
 use std::path::Path as FilePath;
 use std::process::Command;
 
-use super::gates::{Server, Setting, Transport};
+use super::gates::{Server, Servers, Setting, Transport};
 use super::line_agent::LineAgent;
 use super::measure::{Failure, installed};
 use super::started::{self, Spent, Started};
@@ -137,8 +137,13 @@ impl Path {
         let name = setting.name();
         match agent {
             Transport::Http => {
-                let started = Started::logging_where(&mut command)?;
-                Ok(Self::listening(&name, Kind::Gate, started))
+                let (started, first) = Started::logging_where(&mut command)?;
+                let address = match setting.servers {
+                    Servers::One | Servers::Several(_) => first,
+                    // The gate says where the first server is.
+                    Servers::Unified(_) => first.trim_end_matches("/s0").to_owned(),
+                };
+                Ok(Self::listening(&name, Kind::Gate, (started, address)))
             }
             Transport::Stdio => Self::piped(&name, Kind::Gate, &mut command),
         }

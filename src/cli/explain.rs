@@ -1,5 +1,7 @@
 //! `explain`: why one message is allowed or denied.
 
+mod endpoint;
+
 use std::io::{self, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -129,8 +131,14 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
         .as_deref()
         .map(Config::load_offline)
         .transpose()?;
-    let request = request(args, stdin)?;
-    let settings = settings(args, config.as_ref(), &request)?;
+    let mut request = request(args, stdin)?;
+    let routed = endpoint::routed(args, config.as_ref(), &request)?;
+    let mut key = args.server.clone();
+    if let Some((to_server, of)) = routed {
+        request = to_server;
+        key = Some(of.to_string());
+    }
+    let settings = settings(args, config.as_ref(), key.as_deref(), &request)?;
     let circumstances = match &request {
         ExplainRequest::Message(_) => SenderContext {
             agent: agent(args, settings.policies.claims.as_deref())?,
@@ -153,12 +161,13 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
 fn settings(
     args: &ExplainArgs,
     config: Option<&Config>,
+    key: Option<&str>,
     request: &ExplainRequest,
 ) -> Result<Settings, ExplainFailure> {
     Ok(match config {
         Some(config) => {
             let servers = config.each();
-            let of_server = about(&servers, args, request).map_err(ExplainFailure::Server)?;
+            let of_server = about(&servers, key, request).map_err(ExplainFailure::Server)?;
             Settings {
                 policies: proxy::policy_settings(config),
                 server: ConfiguredServer {
@@ -186,10 +195,10 @@ fn settings(
 /// The server that the message is about, of all that are enabled; or why none of them.
 fn about<'c>(
     servers: &'c [Config],
-    args: &ExplainArgs,
+    key: Option<&str>,
     request: &ExplainRequest,
 ) -> Result<&'c Config, String> {
-    if let ([only], None) = (servers, &args.server)
+    if let ([only], None) = (servers, key)
         && only.key.is_none()
     {
         return Ok(only);
@@ -202,7 +211,7 @@ fn about<'c>(
     }
     let listed: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     let listed = listed.join(", ");
-    let named = match (request, &args.server) {
+    let named = match (request, key) {
         (ExplainRequest::Recorded(recorded), _) => recorded.upstream(),
         (ExplainRequest::Message(_), Some(named)) => named,
         (ExplainRequest::Message(_), None) => {
@@ -802,6 +811,50 @@ mod tests {
             Exit::NotExplained,
             "has the key `mial`",
         );
+        // At an endpoint, the name says it.
+        let whole = fs::read_to_string(&config).unwrap();
+        let unified = "[unified]\naliases = { post = 'mail__send' }\n[views.reads]\nservers = ['crm']\ntools = ['crm__r*']\n";
+        write("gate.toml", &(whole.clone() + unified));
+        let all = |tool: &'static str| ["--endpoint", "unified", "--call", tool];
+        check(&all("crm__read"), "", Exit::Success, "tool `crm/read`");
+        check(&all("mail__read"), "", Exit::Denied, "tool `mail/read`");
+        check(&all("post"), "", Exit::Success, "tool `mail/send`");
+        let nothing = "no server gets it: ";
+        check(&all("mail__send"), "", Exit::NotExplained, nothing);
+        let view = |name: &'static str, tool: &'static str| ["--view", name, "--call", tool];
+        check(
+            &view("reads", "crm__read"),
+            "",
+            Exit::Success,
+            "tool `crm/read`",
+        );
+        for tool in ["crm__send", "post", "mail__read"] {
+            check(&view("reads", tool), "", Exit::NotExplained, nothing);
+        }
+        check(
+            &view("raeds", "crm__read"),
+            "",
+            Exit::NotExplained,
+            "the views are `reads`",
+        );
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post"}}"#;
+        let all = &all("")[..2];
+        check(all, call, Exit::Success, "tool `mail/send`");
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        check(
+            all,
+            ping,
+            Exit::NotExplained,
+            "all servers of the endpoint get this message",
+        );
+        check(
+            all,
+            RECORD,
+            Exit::NotExplained,
+            "a record names its own server",
+        );
+        write("gate.toml", &whole);
+        check(all, call, Exit::NotExplained, "no `[unified]`");
         let after =
             |session: &'static str| [&at("mail", "send")[..], &["--session", session]].concat();
         let flow_out = "builtin.flow_out";

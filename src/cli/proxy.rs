@@ -81,6 +81,7 @@ pub(super) use command_settings::{
 };
 pub(super) use files::{certificate_expires_soon, unusable as unusable_files};
 pub(super) use parts::server;
+pub(super) use unified::endpoint;
 
 use converse::FLUSH;
 use end::End;

@@ -115,6 +115,49 @@ impl ActualOutcome {
         })
     }
 
+    /// Of what the endpoint gives to no server.
+    pub(super) fn unrouted(reason: &str, text: &str) -> Self {
+        Self {
+            decision: TestDecision::Deny,
+            at: RejectedPart::Message,
+            policies: Vec::new(),
+            obligations: Vec::new(),
+            edits: Vec::new(),
+            upstream_received: None,
+            code: None,
+            advice: None,
+            reason: Some(reason.to_owned()),
+            stage: Some(Stage::Identify.name().to_owned()),
+            text: Some(text.to_owned()),
+            fault: None,
+            shown: None,
+        }
+    }
+
+    /// This of one server and that of another, of a list of both: one that is permitted counts.
+    pub(super) fn beside(self, other: Self) -> Self {
+        let (mut first, other) = match (self.allowed(), other.allowed()) {
+            (false, true) => (other, self),
+            (true | false, _) => (self, other),
+        };
+        if first.allowed() == other.allowed() {
+            for (all, more) in [
+                (&mut first.policies, other.policies),
+                (&mut first.obligations, other.obligations),
+                (&mut first.edits, other.edits),
+            ] {
+                let new: Vec<String> = more.into_iter().filter(|it| !all.contains(it)).collect();
+                all.extend(new);
+            }
+        }
+        let shown = other.shown.into_iter().flatten();
+        if let Some(all) = &mut first.shown {
+            all.extend(shown);
+        }
+        first.fault = first.fault.or(other.fault);
+        first
+    }
+
     pub(super) fn allowed(&self) -> bool {
         self.decision == TestDecision::Allow
     }

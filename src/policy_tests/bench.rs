@@ -1,10 +1,12 @@
 //! What the tests of one suite have in common.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::gate;
-use crate::policy::{PolicySnapshot, PolicyStore};
+use crate::policy::{PolicySnapshot, PolicyStore, ServerKey};
 
+use super::at_endpoint;
 use super::fixture::{NamedServer, Test, TestStep};
 use super::judge::{MessageOutcome, TestSession};
 use super::listing::ServerCatalog;
@@ -60,26 +62,49 @@ impl<'s> Bench<'s> {
         }
     }
 
+    fn of_key(&self, key: &ServerKey) -> Option<&SuiteContext<'s>> {
+        let mut servers = self.servers.iter();
+        servers.find(|it| it.server.key.as_ref() == Some(key))
+    }
+
     /// What becomes of a test's messages, in a session of its own.
     pub(super) async fn judge(&self, test: &Test) -> Vec<MessageOutcome> {
         let shared = SharedSession::of(test);
         let mut conversations: Vec<(&str, TestSession<'_>)> = Vec::new();
         let mut came = Vec::with_capacity(test.steps().len());
         for step in test.steps() {
-            let Some(context) = self.at(&step.server) else {
-                continue;
+            let judged = match &step.names {
+                Some(names) => {
+                    let keys = names.keys().iter();
+                    keys.filter_map(|key| self.of_key(key)).collect()
+                }
+                None => Vec::from_iter(self.at(&step.server)),
             };
-            let name = context.server.name.as_str();
-            let place = conversations.iter().position(|(at, _)| *at == name);
-            let place = place.unwrap_or_else(|| {
-                let offered = context.offered(test);
-                let begun = TestSession::begin(context, test, &offered, Arc::clone(&shared));
-                conversations.push((name, begun));
-                conversations.len() - 1
-            });
-            if let Some((_, conversation)) = conversations.get(place) {
-                came.push(Box::pin(conversation.step(step)).await);
+            let mut answers = Vec::with_capacity(judged.len());
+            for context in judged {
+                let name = context.server.name.as_str();
+                let place = conversations.iter().position(|(at, _)| *at == name);
+                let place = place.unwrap_or_else(|| {
+                    let offered = context.offered(test);
+                    let begun = TestSession::begin(context, test, &offered, Arc::clone(&shared));
+                    conversations.push((name, begun));
+                    conversations.len() - 1
+                });
+                let Some((_, conversation)) = conversations.get(place) else {
+                    continue;
+                };
+                let step = match answers.is_empty() {
+                    true => step.clone(),
+                    // The servers of an endpoint get it at one time.
+                    false => TestStep {
+                        after: Duration::ZERO,
+                        ..step.clone()
+                    },
+                };
+                let outcome = Box::pin(conversation.step(&step)).await;
+                answers.push((context.server, outcome));
             }
+            came.extend(at_endpoint::merged(step, answers));
         }
         came
     }

@@ -120,6 +120,8 @@ impl DryRun {
         let step = TestStep {
             line: 0,
             server: Spanned::new(0..0, None),
+            endpoint: None,
+            names: None,
             after: Duration::ZERO,
             consent: None,
             sends: match self.sent {

@@ -12,6 +12,7 @@ use super::errors::FixtureSource;
 use super::fixture_words::{ListKind, ServerInstance, TestDecision};
 use super::replay::Recording;
 use crate::policy::{Agent, Host, ServerKey};
+use crate::unified::EndpointNames;
 use crate::wire::{Extensions, Fragment, Side};
 
 /// One file: a suite of tests under the same policies and before the same upstream.
@@ -39,6 +40,22 @@ pub(super) struct Fixture {
 /// The name of a server in policies, where the test, its step or the file has one; else the place of what
 /// has none.
 pub(super) type NamedServer = Spanned<Option<String>>;
+
+/// An endpoint for several servers, where agents have names of their own for what servers have.
+#[derive(Debug, Clone)]
+pub(super) enum EndpointName {
+    /// Of all servers.
+    Unified,
+    View(String),
+}
+
+/// Where a message goes, or comes from.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    pub(super) server: NamedServer,
+    /// In place of a server.
+    pub(super) endpoint: Option<Spanned<EndpointName>>,
+}
 
 /// What the file says that servers list.
 #[derive(Debug, Default)]
@@ -181,6 +198,10 @@ pub(super) struct TestStep {
     pub(super) line: usize,
     /// The server that it goes to, or comes from.
     pub(super) server: NamedServer,
+    /// The endpoint to which the agent sends it, where that is not the server's own.
+    pub(super) endpoint: Option<Spanned<EndpointName>>,
+    /// The names at that endpoint, of a list of all its servers.
+    pub(super) names: Option<Arc<EndpointNames>>,
     /// How far the clock moves before it.
     pub(super) after: Duration,
     /// A human's answer for this message.
@@ -229,6 +250,12 @@ pub(super) enum Sends {
     Frame { from: Side, frame: String },
     /// A request for a list, which the upstream answers.
     List(ListKind),
+    /// What the endpoint gives to no server, and why.
+    Unrouted {
+        frame: String,
+        reason: &'static str,
+        text: String,
+    },
     /// No message: a connection that the server wants of the egress proxy.
     Connect(Host),
 }
@@ -262,6 +289,14 @@ pub(super) struct Expect {
 }
 
 impl Test {
+    pub(super) fn steps_mut(&mut self) -> &mut [TestStep] {
+        match &mut self.plan {
+            Plan::Message(step) => std::slice::from_mut(step),
+            Plan::Conversation(steps) => steps,
+            Plan::Replay(_) => &mut [],
+        }
+    }
+
     /// Everything that it sends by itself, in order.
     pub(super) fn steps(&self) -> &[TestStep] {
         match &self.plan {

@@ -1,7 +1,9 @@
 //! The configuration of the gate that judges fixtures, and that of one fixture which names its own.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toml::Spanned;
 
@@ -12,6 +14,7 @@ use crate::config::{Config, ConfigError};
 use crate::gate;
 use crate::loading;
 use crate::policy::Server;
+use crate::unified::{Alias, View};
 
 /// Policies that a configuration names, in place of those beside each fixture.
 #[derive(Debug, Clone)]
@@ -21,6 +24,16 @@ pub struct ConfiguredPolicies {
     pub policies: loading::Settings,
     /// In the order of their keys; at least one.
     pub servers: Vec<ConfiguredServer>,
+    /// The endpoint of all servers, if there is one.
+    pub unified: Option<ConfiguredEndpoint>,
+}
+
+/// The endpoint of all servers.
+#[derive(Debug, Clone, Default)]
+pub struct ConfiguredEndpoint {
+    pub aliases: Arc<[Alias]>,
+    /// By their names.
+    pub views: BTreeMap<String, View>,
 }
 
 /// A server of a configuration, and the gate in front of it.

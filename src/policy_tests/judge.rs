@@ -34,6 +34,16 @@ pub(super) struct MessageOutcome {
     pub(super) answer: Option<Result<ActualOutcome, InvalidRun>>,
 }
 
+impl MessageOutcome {
+    /// Of a message that nothing was answered to.
+    pub(super) fn of(message: Result<ActualOutcome, InvalidRun>) -> Self {
+        Self {
+            message,
+            answer: None,
+        }
+    }
+}
+
 /// One agent and one upstream, for one test.
 pub(super) struct TestSession<'s> {
     pub(super) bench: &'s SuiteContext<'s>,
@@ -114,11 +124,11 @@ impl<'s> TestSession<'s> {
             Sends::Frame { from, frame } => self.frame(*from, frame).await,
             Sends::List(list) => (Box::pin(self.list(*list)).await, None),
             Sends::Connect(host) => (Box::pin(self.connect(host)).await, None),
+            Sends::Unrouted { reason, text, .. } => {
+                (Ok(ActualOutcome::unrouted(reason, text)), None)
+            }
         };
-        let mut came = MessageOutcome {
-            message,
-            answer: None,
-        };
+        let mut came = MessageOutcome::of(message);
         let asked = step.reply.is_some() || step.received.is_some();
         let conversing = matches!(self.test.plan, Plan::Conversation(_));
         if let (Some(asked_of), true) = (id, asked || conversing) {

@@ -8,6 +8,7 @@
 //! [`Gate`]: crate::gate::Gate
 
 mod actual;
+mod at_endpoint;
 mod bench;
 mod changed_definitions;
 mod claims;
@@ -56,7 +57,7 @@ pub(crate) use dry_run::{DryRun, DryRunMessage, DryRunOutcome};
 pub use errors::{FixtureErrors, FixtureProblem};
 pub use fixture::StartState;
 pub use fixture_words::{ServerInstance, TestDecision};
-pub use gate_file::{ConfigLoader, ConfiguredPolicies, ConfiguredServer};
+pub use gate_file::{ConfigLoader, ConfiguredEndpoint, ConfiguredPolicies, ConfiguredServer};
 pub use mutate::{Mutants, Mutation, NearbyTest, Survivor, UnusedSuppression};
 pub use read_start::read_start;
 pub use replay::{JudgedRecord, ReplayJudge, ReplayedDecision};

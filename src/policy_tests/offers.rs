@@ -68,8 +68,9 @@ fn not_offered(
 ) -> Vec<FixtureProblem> {
     let known: Vec<&str> = declared.iter().map(String::as_str).collect();
     let strange = in_lists(fixture, server, list);
+    let strange = strange.into_iter();
     let strange = strange.filter(|name| !known.contains(&name.get_ref().as_str()));
-    let problem = |name: &Spanned<String>| {
+    let problem = |name: Spanned<String>| {
         let message = format!(
             "`{}` is not among the `{key}` that are offered",
             name.get_ref()
@@ -85,23 +86,30 @@ fn not_offered(
 fn mentioned(fixture: &Fixture, server: &Server, list: ListKind) -> Vec<String> {
     let called = steps(fixture, server).filter_map(|step| called_tool(&step.sends));
     let called = called.filter(|_| list == ListKind::Tools);
-    let listed = in_lists(fixture, server, list).map(|name| name.get_ref().clone());
+    let listed = in_lists(fixture, server, list).into_iter();
+    let listed = listed.map(Spanned::into_inner);
     let mut seen = HashSet::new();
     let names = called.chain(listed);
     names.filter(|name| seen.insert(name.clone())).collect()
 }
 
-fn in_lists<'f>(
-    fixture: &'f Fixture,
-    server: &'f Server,
-    list: ListKind,
-) -> impl Iterator<Item = &'f Spanned<String>> {
-    steps(fixture, server)
-        .filter(move |step| matches!(step.sends, Sends::List(of) if of == list))
-        .flat_map(|step| {
-            let visible = step.expect.listed.iter().flatten();
-            visible.chain(&step.expect.hidden)
+/// What expectations of this list name of the server's, by its own names.
+fn in_lists(fixture: &Fixture, server: &Server, list: ListKind) -> Vec<Spanned<String>> {
+    let steps = steps(fixture, server);
+    let steps = steps.filter(|step| matches!(step.sends, Sends::List(of) if of == list));
+    let named = steps.flat_map(|step| {
+        let visible = step.expect.listed.iter().flatten();
+        let named = visible.chain(&step.expect.hidden);
+        named.filter_map(|name| match &step.names {
+            None => Some(name.clone()),
+            Some(endpoint) => {
+                let (key, own) = endpoint.own(list.listed(), name.get_ref())?;
+                let is_here = server.key.as_ref() == Some(&key);
+                is_here.then(|| Spanned::new(name.span(), own))
+            }
         })
+    });
+    named.collect()
 }
 
 /// What goes to this server.

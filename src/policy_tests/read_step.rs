@@ -5,7 +5,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use super::fixture::{NamedServer, ScriptedReply, Sends, TestStep};
+use super::fixture::{Address, EndpointName, ScriptedReply, Sends, TestStep};
 use super::fixture_words::ListKind;
 use super::json;
 use super::read_expect::{Expectations, expectations, received};
@@ -49,7 +49,7 @@ impl MessageTemplate {
 pub(super) fn message(
     table: &FixtureTable<'_>,
     agents: &[Spanned<String>],
-    server: NamedServer,
+    address: Address,
 ) -> Option<MessageTemplate> {
     let sends = sends(table);
     let expectations = expectations(table, agents);
@@ -76,7 +76,9 @@ pub(super) fn message(
     let first = sends.first()?.sends.clone();
     let step = TestStep {
         line: table.line(),
-        server,
+        server: address.server,
+        endpoint: address.endpoint,
+        names: None,
         after: after.unwrap_or_default(),
         consent,
         sends: first,
@@ -91,12 +93,59 @@ pub(super) fn message(
     })
 }
 
-/// The server that a test or a step names, or else the one that holds around it.
-pub(super) fn server(table: &FixtureTable<'_>, around: Option<&Spanned<String>>) -> NamedServer {
-    match table.text("server").or_else(|| around.cloned()) {
-        Some(name) => Spanned::new(name.span(), Some(name.into_inner())),
-        None => Spanned::new(table.place.clone(), None),
+/// The server or the endpoint that a test or a step names, or else that which holds around it.
+pub(super) fn address(table: &FixtureTable<'_>, around: Option<&Address>) -> Address {
+    let endpoint = endpoint(table);
+    let server = table.text("server");
+    if let (Some(_), Some(endpoint)) = (&server, &endpoint) {
+        let message = "a message goes to a server or to an endpoint, not to both";
+        let help = "at an endpoint, the name says the server, as in `call = \"crm__find\"`";
+        table.reading.tell(
+            &endpoint.span(),
+            "test::conflict",
+            message,
+            Some(help.to_owned()),
+        );
     }
+    match (server, endpoint, around) {
+        (Some(name), ..) => Address::of(Some(name), table),
+        (None, None, Some(around)) => around.clone(),
+        (None, endpoint, _) => Address {
+            endpoint,
+            ..Address::of(None, table)
+        },
+    }
+}
+
+impl Address {
+    /// The server of this name, if the fixture gives one.
+    pub(super) fn of(server: Option<Spanned<String>>, table: &FixtureTable<'_>) -> Self {
+        let server = match server {
+            Some(name) => Spanned::new(name.span(), Some(name.into_inner())),
+            None => Spanned::new(table.place.clone(), None),
+        };
+        Self {
+            server,
+            endpoint: None,
+        }
+    }
+}
+
+/// `endpoint = "unified"` or `view = "name"`.
+fn endpoint(table: &FixtureTable<'_>) -> Option<Spanned<EndpointName>> {
+    let unified = table.text("endpoint").and_then(|name| {
+        table.reading.word(&name, &[("unified", ())])?;
+        Some(Spanned::new(name.span(), EndpointName::Unified))
+    });
+    let view = table.text("view");
+    let view = view.map(|name| Spanned::new(name.span(), EndpointName::View(name.into_inner())));
+    if let (Some(_), Some(view)) = (&unified, &view) {
+        let message = "a message goes to one endpoint: `endpoint` or `view`";
+        table
+            .reading
+            .tell(&view.span(), "test::conflict", message, None);
+    }
+    unified.or(view)
 }
 
 fn sends(table: &FixtureTable<'_>) -> Option<Vec<OutgoingMessage>> {

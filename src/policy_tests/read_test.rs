@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 use super::changed_definitions::changed;
-use super::fixture::{NamedServer, OnUnknown, Plan, Replay, Test};
+use super::fixture::{Address, OnUnknown, Plan, Replay, Test};
 use super::read_start::start;
 use super::read_step::{self, MessageTemplate};
 use super::section::FixtureSection;
@@ -59,8 +59,10 @@ pub(super) fn tests(
     {
         return Vec::new();
     }
-    let server = read_step::server(table, surroundings.server.as_ref());
-    let planned = planned(table, matrix.as_deref().unwrap_or_default(), &server);
+    let of_file = surroundings.server.clone();
+    let of_file = of_file.map(|name| Address::of(Some(name), table));
+    let address = read_step::address(table, of_file.as_ref());
+    let planned = planned(table, matrix.as_deref().unwrap_or_default(), &address);
     let now = table.time("now").unwrap_or(surroundings.now);
     let start = start(table);
     let changed = changed(table);
@@ -78,7 +80,7 @@ pub(super) fn tests(
                 cell: (!cell.is_empty()).then(|| cell.join(", ")),
                 line,
                 agent: agent.clone(),
-                server: server.clone(),
+                server: address.server.clone(),
                 now,
                 start: start.clone(),
                 changed: changed.clone(),
@@ -217,7 +219,7 @@ pub(super) fn stdio() -> Agent {
 fn planned(
     table: &FixtureTable<'_>,
     agents: &[Spanned<String>],
-    server: &NamedServer,
+    address: &Address,
 ) -> Option<TestCourse> {
     if let (Some(value), None) = (table.get("unknown"), table.get("replay")) {
         let message = "`unknown` goes with `replay`";
@@ -229,7 +231,7 @@ fn planned(
     let plans: Vec<&str> = present.copied().collect();
     let [plan] = plans.as_slice() else {
         if plans.is_empty() {
-            let message = read_step::message(table, agents, server.clone());
+            let message = read_step::message(table, agents, address.clone());
             return message.map(|it| TestCourse::Message(Box::new(it)));
         }
         let message = "a test has `steps` or a `replay`, not both";
@@ -253,7 +255,7 @@ fn planned(
         );
     }
     match *plan {
-        "steps" => steps(table, agents, server).map(TestCourse::Conversation),
+        "steps" => steps(table, agents, address).map(TestCourse::Conversation),
         _ => replay(table).map(TestCourse::Replay),
     }
 }
@@ -261,7 +263,7 @@ fn planned(
 fn steps(
     table: &FixtureTable<'_>,
     agents: &[Spanned<String>],
-    server: &NamedServer,
+    address: &Address,
 ) -> Option<Vec<MessageTemplate>> {
     let value = table.get("steps")?;
     let DeValue::Array(items) = value.get_ref() else {
@@ -292,10 +294,11 @@ fn steps(
                 .reading
                 .tell(&value.span(), "test::conflict", message, help);
         }
-        let said = server.as_ref().clone();
-        let said = said.map(|name| Spanned::new(server.span(), name));
-        let server = read_step::server(&step, said.as_ref());
-        steps.push(read_step::message(&step, agents, server));
+        let address = match (address.server.get_ref(), &address.endpoint) {
+            (None, None) => read_step::address(&step, None),
+            _ => read_step::address(&step, Some(address)),
+        };
+        steps.push(read_step::message(&step, agents, address));
     }
     steps.into_iter().collect()
 }

@@ -47,7 +47,7 @@ impl FixtureSection {
             Self::Client => ("in `client`", "name version"),
             Self::Test => (
                 "in a `[[test]]`",
-                "name agent agents server now session consent links changed_tools changed_prompts from send call connect args \
+                "name agent agents server endpoint view now session consent links changed_tools changed_prompts from send call connect args \
                  list listed hidden raw result received expect steps replay unknown",
             ),
             Self::Session => (
@@ -57,7 +57,7 @@ impl FixtureSection {
             Self::Consent => ("in `consent`", "granted scope by age"),
             Self::Step => (
                 "in one of `steps`",
-                "server after consent from send call connect args list listed hidden raw result received expect",
+                "server endpoint view after consent from send call connect args list listed hidden raw result received expect",
             ),
             Self::Send => ("in `send`", "method params meta"),
             Self::Result => ("in `result`", "text is_error json error raw"),

@@ -3,6 +3,7 @@
 
 use toml::Spanned;
 
+use super::at_endpoint;
 use super::errors::FixtureProblem;
 use super::fixture::{Fixture, NamedServer, Plan, ServerLists, Test};
 use super::gate_file::{ConfiguredPolicies, ConfiguredServer};
@@ -40,6 +41,7 @@ pub(super) fn servers(
         return Vec::new();
     }
     problems.extend(keyless(fixture, &keys));
+    problems.extend(at_endpoint::route(judging, fixture, &keys));
     if !keys.is_empty() {
         for test in &mut fixture.tests {
             if let Some(server) = test.server.get_ref() {
@@ -167,7 +169,9 @@ fn strangers(
         Some(problem.at(&fixture.source, place).with_help(help))
     };
     let named = fixture.tests.iter().flat_map(|test| {
-        let steps = test.steps().iter().map(|step| &step.server);
+        let steps = test.steps().iter();
+        let steps = steps.filter(|step| step.endpoint.is_none());
+        let steps = steps.map(|step| &step.server);
         steps.chain(is_of_one(test).then_some(&test.server))
     });
     let strange: Vec<_> = named.filter_map(strange).collect();

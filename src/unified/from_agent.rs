@@ -3,14 +3,15 @@
 use bytes::Bytes;
 use tokio::time::sleep;
 
+use super::name_map::NameMap;
 use super::rename::name_for_server;
 use super::routing_state::{FanOut, Recipients, RequestKey, RoutedRequest};
-use super::server_names::{self, NameKind};
+use super::server_names::{self, NameKind, NameRef};
 use super::session::{InboxMessage, UnifiedSession};
 use super::{cursor, merge};
 use crate::gate::{Agent, Rejection, Source, UpstreamFault};
 use crate::mcp::meta;
-use crate::wire::{Era, Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream};
+use crate::wire::{Edits, Era, Fragment, Id, KnownMethod, Message, Method, Shape, Side, Stream};
 
 impl<A: Agent> UnifiedSession<A> {
     /// Routes a message of the agent's.
@@ -43,7 +44,7 @@ impl<A: Agent> UnifiedSession<A> {
                 let minted = minted.and_then(|id| u64::try_from(id).ok());
                 let question = minted.and_then(|id| self.state().take_question(id));
                 let (server, minted) = question.ok_or_else(Rejection::stray)?;
-                let line = self.for_server(server, &message, AgentMessage::ReplyTo(minted))?;
+                let line = self.reply_to(server, &message, minted)?;
                 self.send_surely(server, InboxMessage::Frame(source, line))
             }
         }
@@ -75,21 +76,8 @@ impl<A: Agent> UnifiedSession<A> {
         key: RequestKey,
         method: KnownMethod,
     ) -> Result<(), Rejection> {
-        let Some(place) = server_names::subject(message, method) else {
-            return Err(Rejection::without_subject(method.name()));
-        };
-        let Some((server, _)) = name_for_server(place, &self.names()) else {
-            let name = place.1.as_str().unwrap_or_default();
-            return Err(match place.0 {
-                NameKind::Tool => Rejection::unrouted_tool(&name),
-                NameKind::Prompt
-                | NameKind::Uri
-                | NameKind::OpaqueId
-                | NameKind::ProgressToken
-                | NameKind::Context => Rejection::unrouted(method.name(), &name),
-            });
-        };
-        let line = self.for_server(server, message, AgentMessage::By(method))?;
+        let server = server_of(&self.names(), message, method)?;
+        let line = Bytes::from(message_to(&self.names(), server, message, method)?);
         let mut state = self.state();
         if !(state.is_ready(server) || is_alone(message, method)) {
             return Err(UpstreamFault::Down.into());
@@ -197,7 +185,8 @@ impl<A: Agent> UnifiedSession<A> {
             let place = server_names::subject(message, method);
             let found = place.and_then(|it| name_for_server(it, &self.names()));
             let (server, _) = found.ok_or_else(Rejection::stray)?;
-            let line = self.for_server(server, message, AgentMessage::By(method))?;
+            let line = message_to(&self.names(), server, message, method)?;
+            let line = Bytes::from(line);
             return self.send_surely(server, InboxMessage::Frame(source.clone(), line));
         }
         let line = Bytes::copy_from_slice(message.text().as_bytes());
@@ -258,42 +247,75 @@ impl<A: Agent> UnifiedSession<A> {
         known.ok_or_else(|| Rejection::unknown_method(method.name()))
     }
 
-    /// A message with the names of this server.
-    fn for_server(
-        &self,
-        server: usize,
-        message: &Message,
-        kind: AgentMessage,
-    ) -> Result<Bytes, Rejection> {
-        let mut edits = message.edits();
-        let places = match kind {
-            AgentMessage::By(method) => server_names::in_agent_message(message, method),
-            AgentMessage::ReplyTo(minted) => {
-                if let Some(id) = message.id_value() {
-                    edits.replace(id, Fragment::unsigned(minted));
-                }
-                server_names::in_agent_reply(message)
-            }
-        };
-        for place in places {
-            match name_for_server(place, &self.names()) {
-                Some((of, name)) if of == server => edits.replace(place.1, name),
-                // Of a task of the agent's own.
-                None if place.0 == NameKind::OpaqueId => {}
-                Some(_) | None => return Err(Rejection::stray()),
-            }
+    /// A reply with the names of this server, to the request that its gate has given this id.
+    fn reply_to(&self, server: usize, reply: &Message, minted: u64) -> Result<Bytes, Rejection> {
+        let mut edits = reply.edits();
+        if let Some(id) = reply.id_value() {
+            edits.replace(id, Fragment::unsigned(minted));
         }
+        let places = server_names::in_agent_reply(reply);
+        rename(&mut edits, places, server, &self.names())?;
         Ok(Bytes::from(edits.finish()))
     }
 }
 
-/// Where a message of the agent's has names.
-#[derive(Clone, Copy)]
-enum AgentMessage {
-    /// A request or a notification.
-    By(KnownMethod),
-    /// A reply, to the request that a gate has given this id.
-    ReplyTo(u64),
+/// The server whose name a request of the agent's has.
+///
+/// # Errors
+/// [`Rejection`] of a message that no server gets.
+pub(super) fn server_of(
+    names: &NameMap,
+    message: &Message,
+    method: KnownMethod,
+) -> Result<usize, Rejection> {
+    let Some(place) = server_names::subject(message, method) else {
+        return Err(Rejection::without_subject(method.name()));
+    };
+    if let Some((server, _)) = name_for_server(place, names) {
+        return Ok(server);
+    }
+    let name = place.1.as_str().unwrap_or_default();
+    Err(match place.0 {
+        NameKind::Tool => Rejection::unrouted_tool(&name),
+        NameKind::Prompt
+        | NameKind::Uri
+        | NameKind::OpaqueId
+        | NameKind::ProgressToken
+        | NameKind::Context => Rejection::unrouted(method.name(), &name),
+    })
+}
+
+/// A request or notification of the agent's with the names of this server.
+///
+/// # Errors
+/// [`Rejection`] if it has the name of another server as well.
+pub(super) fn message_to(
+    names: &NameMap,
+    server: usize,
+    message: &Message,
+    method: KnownMethod,
+) -> Result<String, Rejection> {
+    let mut edits = message.edits();
+    let places = server_names::in_agent_message(message, method);
+    rename(&mut edits, places, server, names)?;
+    Ok(edits.finish())
+}
+
+fn rename<'m>(
+    edits: &mut Edits<'m>,
+    places: Vec<NameRef<'m>>,
+    server: usize,
+    names: &NameMap,
+) -> Result<(), Rejection> {
+    for place in places {
+        match name_for_server(place, names) {
+            Some((of, name)) if of == server => edits.replace(place.1, name),
+            // Of a task of the agent's own.
+            None if place.0 == NameKind::OpaqueId => {}
+            Some(_) | None => return Err(Rejection::stray()),
+        }
+    }
+    Ok(())
 }
 
 /// Whether a server may get the message before it has answered `initialize`.
@@ -303,7 +325,7 @@ fn is_alone(message: &Message, method: KnownMethod) -> bool {
 }
 
 /// Whether all servers answer a request.
-fn fans_out(method: KnownMethod) -> bool {
+pub(super) fn fans_out(method: KnownMethod) -> bool {
     merge::list_of(method).is_some()
         || matches!(
             method,

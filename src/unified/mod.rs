@@ -5,6 +5,7 @@
 //! out of pieces.
 
 mod cursor;
+mod endpoint_names;
 mod from_agent;
 mod from_server;
 mod list_changes;
@@ -23,6 +24,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
+pub use endpoint_names::{EndpointNames, Listed, Route};
 pub use name_map::Alias;
 pub use open_requests::Unanswered;
 pub use pattern::matches;

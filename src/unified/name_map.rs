@@ -112,9 +112,11 @@ impl NameMap {
 
     /// A tool with an alias has no other name.
     pub(super) fn decode_tool<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
-        if !self.has_tool(shown) {
-            return None;
-        }
+        self.has_tool(shown).then(|| self.tool_of(shown)).flatten()
+    }
+
+    /// The same whether or not the endpoint has the tool.
+    pub(super) fn tool_of<'t>(&'t self, shown: &'t str) -> Option<Own<'t>> {
         if let Some((server, name)) = self.by_alias.get(shown) {
             return Some((*server, name));
         }

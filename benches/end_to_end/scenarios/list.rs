@@ -1,4 +1,5 @@
-//! A list of 1,000 tools, the first time in a session and again, with 100 policies.
+//! A list of 1,000 tools, the first time in a session and again: of one server, with 100 policies, and of ten
+//! servers at one endpoint.
 
 use std::path::Path as FilePath;
 use std::time::Duration;
@@ -6,21 +7,29 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::over_http;
-use crate::gates::{Policies, Setting};
+use crate::gates::{Policies, Setting, Transport};
 use crate::http_agent::HttpAgent;
 use crate::measure::{Failure, median, now};
 use crate::messages::Era;
-use crate::paths::WebServer;
-use crate::report::{Report, Section};
+use crate::paths::{Path, WebServer};
+use crate::report::{Goal, Report, Section};
 
 const TOOLS: usize = 1000;
+/// Of so many servers, each with its part of the tools.
+const SERVERS: usize = 10;
 /// Lists after the first one of a session.
 const AGAIN: usize = 5;
 
 pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Result<(), Failure> {
     let web = WebServer::start(Era::Sessions.revision(), TOOLS)?;
     let many = Setting::PLAIN.judging(Policies::Cedar(100));
-    let paths = over_http(scratch, &web, &[Setting::PLAIN, many])?;
+    let mut paths = over_http(scratch, &web, &[Setting::PLAIN, many])?;
+    let part = WebServer::start(Era::Sessions.revision(), TOOLS / SERVERS)?;
+    let all = Setting::PLAIN.judging(Policies::Cedar(1));
+    for setting in [all.before(SERVERS), all.unifying(SERVERS)] {
+        let gate = Path::gate(scratch, Transport::Http, &part.server(), setting)?;
+        paths.push(gate);
+    }
     let mut times = vec![(Vec::new(), Vec::new()); paths.len()];
     let until = now() + 2 * time;
     while now() < until {
@@ -62,6 +71,12 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
             ],
             json!({"path": path.name, "first_ms": first, "unchanged_ms": again}),
         );
+    }
+    if let [.., (_, part), (_, merged)] = &*times {
+        // The servers answer side by side.
+        let added = (median(merged) - median(part)) / 1e3;
+        let what = format!("unchanged list of {SERVERS} servers over that of one, ms");
+        report.goal("B1u", &what, added, Goal::Most(1.0));
     }
     report.add(section)
 }

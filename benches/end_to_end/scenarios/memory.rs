@@ -25,6 +25,9 @@ pub(crate) fn run(scratch: &FilePath, report: &mut Report) -> Result<(), Failure
     let several = Path::gate(scratch, Transport::Http, &web.server(), several)?;
     let session = of_session(&http)?;
     let session_of_several = of_session(&several)?;
+    let unified = Setting::PLAIN.unifying(2);
+    let unified = Path::gate(scratch, Transport::Http, &web.server(), unified)?;
+    let session_of_unified = of_session(&unified)?;
     let mut section = Section::new("memory of a gate", &["what", "KiB"]);
     for (what, kib) in [
         ("HTTP -> HTTP, idle", http_idle),
@@ -33,6 +36,10 @@ pub(crate) fn run(scratch: &FilePath, report: &mut Report) -> Result<(), Failure
         (
             "each idle session at one of two servers",
             session_of_several,
+        ),
+        (
+            "each idle session at the endpoint of two servers",
+            session_of_unified,
         ),
     ] {
         let data = json!({"what": what, "kib": kib, "sessions": SESSIONS});

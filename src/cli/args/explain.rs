@@ -47,6 +47,26 @@ pub struct ExplainArgs {
     )]
     pub server: Option<String>,
 
+    /// The message goes to the endpoint of all servers, and has its names: a call of `crm__find`, a resource
+    /// `crm+file:///a`.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_parser = ["unified"],
+        requires = "config",
+        conflicts_with_all = ["server", "view", "audit"]
+    )]
+    pub endpoint: Option<String>,
+
+    /// The same for this view.
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "config",
+        conflicts_with_all = ["server", "audit"]
+    )]
+    pub view: Option<String>,
+
     /// Permit calls of these tools, as `proxy --allow` does.
     #[arg(long, value_name = "TOOLS", value_delimiter = ',')]
     pub allow: Option<Vec<String>>,

@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::gate::{AgentGone, Gate, Rejection, Source, Talk, UpstreamFault};
 use crate::mailbox::mailbox;
 use crate::policy;
+use crate::policy_tests::ConfiguredEndpoint;
 use crate::session::Session;
 use crate::unified::{Settings, Unanswered, UnifiedSession, View};
 use crate::wire::Side;
@@ -28,25 +29,37 @@ use super::settings;
 /// Messages that may wait for one server.
 const INBOX: usize = 64;
 
+/// The endpoint of all servers, if there is one.
+pub(in crate::cli) fn endpoint(config: &Config) -> Option<ConfiguredEndpoint> {
+    let aliases = config.unified.as_ref()?.aliases.iter();
+    let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
+    let views = config.views.iter().map(|(name, view)| {
+        let view = View {
+            servers: view.servers.clone().into(),
+            tools: view.tools.clone().map(Into::into),
+        };
+        (name.clone(), view)
+    });
+    Some(ConfiguredEndpoint {
+        aliases: aliases.collect(),
+        views: views.collect(),
+    })
+}
+
 /// How the endpoint of all servers works, if there is one, and those of views after it.
 pub(super) fn settings(config: &Config) -> Vec<Settings> {
-    let Some(unified) = &config.unified else {
+    let (Some(unified), Some(endpoint)) = (&config.unified, endpoint(config)) else {
         return Vec::new();
     };
-    let aliases = unified.aliases.iter();
-    let aliases = aliases.map(|(alias, name)| (alias.clone(), name.clone()));
     let of_all = Settings {
-        aliases: aliases.collect(),
+        aliases: endpoint.aliases,
         view: None,
         limits: settings::from_agent(&config.limits),
         merge_timeout: unified.wait,
         is_stateless: false,
     };
-    let views = config.views.values().map(|view| Settings {
-        view: Some(View {
-            servers: view.servers.clone().into(),
-            tools: view.tools.clone().map(Into::into),
-        }),
+    let views = endpoint.views.into_values().map(|view| Settings {
+        view: Some(view),
         ..of_all.clone()
     });
     let views: Vec<Settings> = views.collect();

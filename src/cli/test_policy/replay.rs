@@ -109,6 +109,7 @@ fn judge(args: &TestPolicyArgs) -> Result<ReplayJudge, ReplayFailure> {
                 ..loading::Settings::default()
             },
             servers: vec![any_server()],
+            unified: None,
         },
         (Some(_), [_, ..]) | (None, _) => {
             return Err(ReplayFailure::Usage(

@@ -112,6 +112,7 @@ pub fn configured(config: &Config, file: &Path) -> ConfiguredPolicies {
         file: file.to_owned(),
         policies: proxy::policy_settings(config),
         servers: servers.collect(),
+        unified: proxy::endpoint(config),
     }
 }
 

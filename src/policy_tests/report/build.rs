@@ -3,7 +3,7 @@
 use toml::Spanned;
 
 use super::super::actual::{ActualOutcome, RejectedPart};
-use super::super::fixture::{Expect, Plan, Sends, Test, TestStep};
+use super::super::fixture::{EndpointName, Expect, Plan, Sends, Test, TestStep};
 use super::super::fixture_words::TestDecision;
 use super::super::judge::MessageOutcome;
 use super::super::load::Suite;
@@ -159,9 +159,12 @@ fn outcome(problems: &[String]) -> TestOutcome {
 /// What is sent, in a few words.
 fn says(step: &TestStep) -> String {
     let sent = sent(&step.sends);
-    match step.server.get_ref() {
-        Some(server) => format!("at `{server}`: {sent}"),
-        None => sent,
+    let endpoint = step.endpoint.as_ref().map(Spanned::get_ref);
+    match (step.server.get_ref(), endpoint) {
+        (Some(server), _) => format!("at `{server}`: {sent}"),
+        (None, Some(EndpointName::Unified)) => format!("at the endpoint: {sent}"),
+        (None, Some(EndpointName::View(view))) => format!("in the view `{view}`: {sent}"),
+        (None, None) => sent,
     }
 }
 
@@ -170,6 +173,7 @@ fn sent(sends: &Sends) -> String {
         Sends::List(list) => return format!("list {}", list.member()),
         Sends::Connect(host) => return format!("the server: connect to `{}`", host.id()),
         Sends::Frame { from, frame } => (from, frame),
+        Sends::Unrouted { frame, .. } => (&Side::Agent, frame),
     };
     let by = match from {
         Side::Agent => "",

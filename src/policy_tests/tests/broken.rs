@@ -82,7 +82,7 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
     check(
         &format!("{expect}weather = 'y'"),
         "unknown key `weather`",
-        "known in a `[[test]]`: `name`, `agent`, `agents`, `server`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
+        "known in a `[[test]]`: `name`, `agent`, `agents`, `server`, `endpoint`, `view`, `now`, `session`, `consent`, `links`, `changed_tools`, `changed_prompts`, `from`, `send`, \
          `call`, `connect`, `args`, `list`, `listed`, `hidden`, `raw`, `result`, `received`, `expect`, `steps`, `replay`, `unknown`",
     );
     check(

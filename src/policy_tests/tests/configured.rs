@@ -35,6 +35,7 @@ fn under(dir: Option<&Path>, allow: Option<&[&str]>, paths: &[&Path]) -> Setting
                 "configured".to_owned(),
                 default_gate(),
             )],
+            unified: None,
         }),
         ..settings(paths)
     }

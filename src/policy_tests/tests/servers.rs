@@ -332,3 +332,110 @@ fn a_recording_is_judged_by_the_server_that_its_records_name() {
         "no server of the configuration is called `web`"
     );
 }
+
+const UNIFIED: &str = r#"
+[unified]
+aliases = { find = "crm__find_customer" }
+[views.post]
+servers = ["mail"]
+tools = ["mail__s*"]
+"#;
+
+fn at_endpoints(tests: &str) -> Result<Report, NotRun> {
+    let pack = pack(&format!("gate = '../gate.toml'\n{tests}"));
+    pack.write("gate.toml", &format!("{GATE}{UNIFIED}"));
+    pack.run()
+}
+
+#[test]
+fn at_an_endpoint_names_say_the_server_that_judges() {
+    let step = |fields: &str| {
+        format!(
+            "[[test]]\nname = '{fields}'\n{}\n",
+            fields.replace("; ", "\n").replace('~', "'")
+        )
+    };
+    let tests = [
+        "endpoint = ~unified~; call = ~mail__send~; expect = { decision = ~allow~, policies_exact = [~calls~] }",
+        "endpoint = ~unified~; call = ~crm__send~; expect = { decision = ~deny~, policies = [~crm-sends-nothing~] }",
+        // By its alias, and by no other name.
+        "endpoint = ~unified~; call = ~find~; expect = ~allow~",
+        "endpoint = ~unified~; call = ~crm__find_customer~; expect = { decision = ~deny~, reason = ~unrouted~ }",
+        "endpoint = ~unified~; call = ~send~; expect = { decision = ~deny~, reason = ~unrouted~ }",
+        "endpoint = ~unified~; list = ~tools~; listed = [~find~, ~mail__send~, ~mail__find_customer~]; hidden = [~crm__send~]",
+        "view = ~post~; call = ~mail__send~; expect = ~allow~",
+        "view = ~post~; call = ~mail__find_customer~; expect = { decision = ~deny~, reason = ~unrouted~ }",
+        "view = ~post~; call = ~crm__send~; expect = { decision = ~deny~, reason = ~unrouted~ }",
+        "view = ~post~; list = ~tools~; listed = [~mail__send~]; hidden = [~mail__find_customer~, ~find~]",
+        "endpoint = ~unified~; raw = ~{~; expect = { decision = ~deny~, reason = ~syntax~ }",
+    ];
+    let report = at_endpoints(&tests.map(step).concat()).unwrap();
+    assert_eq!(problems_of(&report), [""; 0]);
+    assert_eq!(report.summary.tests, tests.len());
+}
+
+#[test]
+fn a_conversation_may_use_all_endpoints() {
+    let report = at_endpoints(&steps(&[
+        "{ server = 'mail', call = 'send', expect = 'allow' }",
+        "{ endpoint = 'unified', list = 'tools', listed = ['find', 'mail__send'] }",
+        "{ endpoint = 'unified', call = 'find', expect = 'allow' }",
+        "{ view = 'post', call = 'mail__send', expect = { decision = 'deny', policies_exact = ['builtin.no_egress'] } }",
+        "{ endpoint = 'unified', list = 'tools', listed = ['find'], hidden = ['mail__send'] }",
+    ]));
+    assert_eq!(problems_of(&report.unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_test_fails_whose_list_is_not_that_of_the_endpoint() {
+    let test = "[[test]]\nname = 'x'\nview = 'post'\nlist = 'tools'\nlisted = ['find']\nhidden = ['mail__send']\n";
+    let problems = problems_of(&at_endpoints(test).unwrap());
+    assert_eq!(
+        problems,
+        [
+            "`find` is not shown",
+            "`mail__send` is shown, and not in `listed`",
+            "`mail__send` is shown, and in `hidden`"
+        ]
+    );
+}
+
+#[test]
+fn what_no_endpoint_can_mean_is_a_problem_of_the_fixture() {
+    let refused = |tests: &str| {
+        let problems = at_endpoints(tests).unwrap_err().fixtures.unwrap().problems;
+        let problems = problems.iter();
+        problems.map(|it| it.message.clone()).collect::<Vec<_>>()
+    };
+    let test = |fields: &str| format!("[[test]]\nname = 'x'\n{fields}\n");
+    for (fields, problem) in [
+        (
+            "view = 'pots'\ncall = 'mail__send'\nexpect = 'allow'",
+            "there is no view `pots`",
+        ),
+        (
+            "endpoint = 'unified'\nserver = 'crm'\ncall = 'send'\nexpect = 'allow'",
+            "a message goes to a server or to an endpoint, not to both",
+        ),
+        (
+            "endpoint = 'unified'\nview = 'post'\ncall = 'mail__send'\nexpect = 'allow'",
+            "a message goes to one endpoint: `endpoint` or `view`",
+        ),
+        (
+            "endpoint = 'unified'\nsend = { method = 'ping' }\nexpect = 'allow'",
+            "all servers of the endpoint get `ping`, each for itself",
+        ),
+        (
+            "endpoint = 'unified'\nfrom = 'server'\nsend = { method = 'ping' }\nexpect = 'allow'",
+            "a server does not know of the endpoint",
+        ),
+    ] {
+        assert_eq!(refused(&test(fields)), [problem], "{fields}");
+    }
+    let pack = pack(&format!(
+        "gate = '../gate.toml'\n{}",
+        test("endpoint = 'unified'\ncall = 'mail__send'\nexpect = 'allow'")
+    ));
+    let problems = pack.run().unwrap_err().fixtures.unwrap().problems;
+    assert!(problems[0].message.ends_with("has no `[unified]`"));
+}
