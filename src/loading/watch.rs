@@ -37,7 +37,7 @@ use crate::policy::{PolicyErrors, PolicyProblem, PolicySnapshot, PolicyStore};
 /// How often the thread looks at everything.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// How long nothing may change before what is there counts.
+/// Time without a change after which the gate reads the files.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// How many readings it may take until two in a row agree.

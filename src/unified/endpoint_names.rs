@@ -1,4 +1,4 @@
-//! The names of an endpoint, for what is judged without a session at it: tests of policies, explanations.
+//! The names of an endpoint, for tests of policies and explanations, which have no session at it.
 
 use std::sync::Arc;
 

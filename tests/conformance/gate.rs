@@ -18,7 +18,7 @@ const ALLOW_ALL: &str = "@id(\"all\") permit (principal, action, resource);\n";
 /// The methods of the extension for skills (SEP-2640). Those of tasks the gate knows by itself.
 const METHODS: [&str; 3] = ["skills/list", "skills/get", "resources/directory/read"];
 
-/// The servers that a gate protects, and the endpoint. What is compared is the only one, or the first.
+/// The servers that a gate protects, and the endpoint. The suite uses the only server, or the first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Servers {
     One,

@@ -79,7 +79,7 @@ fn call(agent: &Agent, tool: &str) -> String {
     text.unwrap_or_default().to_owned()
 }
 
-/// What a call in a session of its own comes to at the endpoint of a server: its answer, or the status of a refusal.
+/// The answer to a call in a session of its own at the endpoint of a server, or the status of a refusal.
 fn call_anew(gate: &Serving, key: &str, tool: &str) -> String {
     let (before, _) = gate.url.rsplit_once('/').unwrap();
     let agent = Agent::at(&format!("{before}/{key}"));

@@ -255,7 +255,7 @@ async fn turn_away(server: &Server, mut stream: TcpStream, peer: SocketAddr) {
     let _ = stream.write_all(answer).await;
 }
 
-/// A peer that speaks HTTP without TLS is told so, if its buffer takes a few lines without waiting.
+/// Tells a peer that speaks HTTP without TLS, if its buffer takes a few lines without waiting.
 async fn answer_in_clear(mut stream: TcpStream, refused: &Refused) {
     let text = refused.to_string();
     let answer = format!(

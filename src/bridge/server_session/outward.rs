@@ -11,7 +11,7 @@ use super::super::step::Step;
 use super::session::ServerSession;
 use super::{inward, words};
 
-/// Characters of a server's refusal that its agent is told.
+/// Characters of a server's refusal that the agent gets.
 const MOST_TOLD: usize = 300;
 
 /// Notifications that mean the same without a session.

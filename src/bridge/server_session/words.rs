@@ -208,7 +208,7 @@ pub(super) fn greeting(initialized: Value<'_>) -> Greeting {
     }
 }
 
-/// The agent is told of changed lists, and not of changed resources.
+/// The agent hears of changed lists, and not of changed resources.
 fn without_subscriptions(resources: Value<'_>) -> Fragment {
     let kept: Vec<_> = resources
         .entries()

@@ -31,7 +31,7 @@ pub(super) struct ListenerCertificates {
 /// How often the files are looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How long nothing may change before what is there counts.
+/// Time without a change after which the gate reads the files.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// How many readings it may take until two in a row agree.

@@ -14,7 +14,7 @@ impl News {
         Self(replaced.subscribe())
     }
 
-    /// Resolves when policies were replaced since it last did. Never again once nobody replaces
+    /// Resolves when policies were replaced since it last did. Never again once no task replaces
     /// them.
     pub(super) async fn come(&mut self) {
         if self.0.changed().await.is_err() {

@@ -14,7 +14,7 @@ use crate::policy::ServerKey;
 pub(super) enum ServersFailure {
     #[error("the configuration is not usable")]
     Config(#[from] ConfigErrors),
-    /// The report of what is wrong with it.
+    /// The report of its problems.
     #[error("{0}")]
     Invalid(String),
     #[error(

@@ -12,7 +12,7 @@ use crate::cli::atomic_write::{self, Readers};
 use crate::config::END_OF_SERVER;
 use crate::policy::ServerKey;
 
-/// What is to be done to the file.
+/// A change of the file.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ServerEdit<'e> {
     Add(&'e ServerLaunch),

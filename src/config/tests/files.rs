@@ -76,7 +76,7 @@ fn what_is_read_again_is_a_file_and_another_text_only_if_it_says_another() {
     assert_eq!(told, "cannot be read: it is not a file any more");
 }
 
-/// What is wrong with a configuration of these files, each with the file and the line.
+/// The problems of a configuration of these files, each with the file and the line.
 fn problems(files: &[(&str, &str)]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a directory");
     for (name, text) in files {

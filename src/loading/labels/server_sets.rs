@@ -1,4 +1,4 @@
-//! `servers` and `not_servers` of `agents.toml`, and the policies that they come to.
+//! `servers` and `not_servers` of `agents.toml`, and the policies made of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
