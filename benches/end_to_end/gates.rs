@@ -136,6 +136,10 @@ impl Setting {
             }
         };
         let mut text = String::new();
+        if let Servers::Several(_) = self.servers {
+            std::fs::create_dir(home.join("servers.d"))?;
+            text.push_str("servers_dir = \"servers.d\"\n");
+        }
         for section in sections {
             writeln!(text, "[{section}]\n{reached}")?;
         }

@@ -36,6 +36,7 @@
 //! | `--agents` | 64 agents without authentication, 2026-07-28, on all processors and on one worker |
 //! | `--list` | a list of 1,000 tools, first and unchanged |
 //! | `--scale` | 1 to 2,000 idle sessions, 1 to 200 active ones, 1 to 1,000 policies and tools, 64 B to 1 MiB |
+//! | `--servers` | calls while servers are added |
 //! | `--soak SECONDS` | slopes of memory and of open descriptors |
 //!
 //! Calls can be chosen: `--pairing stdio-http` (agent, server; may be repeated), `--in-flight 1,16,256`,
@@ -135,6 +136,7 @@ fn run(
         Topic::Agents => scenarios::agents::run(scratch, time, report),
         Topic::List => scenarios::list::run(scratch, time, report),
         Topic::Scale => scenarios::scale::run(scratch, time, report),
+        Topic::Servers => scenarios::servers::run(scratch, time, report),
         Topic::Soak => scenarios::soak::run(scratch, options.soak, report),
     }
 }

@@ -16,11 +16,12 @@ pub(crate) enum Topic {
     Agents,
     List,
     Scale,
+    Servers,
     Soak,
 }
 
 /// By the names of their options.
-const TOPICS: [(&str, Topic); 7] = [
+const TOPICS: [(&str, Topic); 8] = [
     ("--calls", Topic::Calls),
     ("--memory", Topic::Memory),
     ("--head-of-line", Topic::HeadOfLine),
@@ -28,6 +29,7 @@ const TOPICS: [(&str, Topic); 7] = [
     ("--agents", Topic::Agents),
     ("--list", Topic::List),
     ("--scale", Topic::Scale),
+    ("--servers", Topic::Servers),
 ];
 
 /// How much is measured.

@@ -5,6 +5,7 @@ pub(crate) mod head_of_line;
 pub(crate) mod list;
 pub(crate) mod memory;
 pub(crate) mod scale;
+pub(crate) mod servers;
 pub(crate) mod soak;
 pub(crate) mod strict;
 
