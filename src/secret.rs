@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::fmt;
 
 use base64::Engine as _;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use hyper::header::HeaderValue;
+use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -31,6 +33,49 @@ pub fn is_made_of(secret: &SecretString, is_allowed: impl Fn(u8) -> bool) -> boo
 
 pub fn sha256(secret: &SecretString) -> [u8; 32] {
     Sha256::digest(text(secret)).into()
+}
+
+/// Tells secrets apart without holding them. Without the key it says nothing of them.
+pub fn keyed(key: &hmac::Key, secret: &SecretString) -> [u8; 32] {
+    let tag = hmac::sign(key, text(secret).as_bytes());
+    let mut bytes = [0; 32];
+    // INVARIANT: a tag of SHA-256 has 32 bytes.
+    for (byte, of_tag) in bytes.iter_mut().zip(tag.as_ref()) {
+        *byte = *of_tag;
+    }
+    bytes
+}
+
+/// The claims of a token that calls itself a JSON Web Token (RFC 7515, section 7.1), as JSON; its signature is
+/// not looked at.
+pub fn claims(token: &SecretString) -> TokenClaims {
+    let decoded = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).ok();
+    let mut parts = text(token).split('.');
+    let (Some(header), Some(claims), Some(_), None) =
+        (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return TokenClaims::Opaque;
+    };
+    // Other tokens have dots too.
+    if !decoded(header).is_some_and(|header| header.trim_ascii_start().starts_with(b"{")) {
+        return TokenClaims::Opaque;
+    }
+    decoded(claims).map_or(TokenClaims::Unreadable, TokenClaims::Json)
+}
+
+/// The claims that a token shows.
+pub enum TokenClaims {
+    /// It is none that shows any.
+    Opaque,
+    /// It should show some.
+    Unreadable,
+    Json(Vec<u8>),
+}
+
+impl fmt::Debug for TokenClaims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenClaims")
+    }
 }
 
 /// The words of a header's value, such as `Bearer` and a token.

@@ -50,6 +50,8 @@ struct KnownSecrets {
     fixed: Vec<Arc<Needle>>,
     /// The forms of each secret, oldest first.
     learned: VecDeque<Vec<Arc<Needle>>>,
+    /// More of them than usually are remembered.
+    room: usize,
 }
 
 struct Needle {
@@ -69,7 +71,7 @@ impl Redactor {
         }
         let known = KnownSecrets {
             fixed,
-            learned: VecDeque::new(),
+            ..KnownSecrets::default()
         };
         Ok(Self {
             known: Arc::new(ArcSwap::from_pointee(known)),
@@ -89,11 +91,20 @@ impl Redactor {
         Ok(())
     }
 
+    /// From now on so many more learned secrets are remembered, unless there is more room already.
+    pub fn make_room(&self, more: usize) {
+        self.known.rcu(|known| {
+            let mut known = KnownSecrets::clone(known);
+            known.room = known.room.max(more);
+            known
+        });
+    }
+
     /// From when this returns the secret is replaced like the others. Of the secrets that came to be
-    /// known in this way the latest 32 are remembered.
+    /// known in this way the latest 32 are remembered, or more where there is room for them.
     pub fn learn(&self, secret: &SecretString) -> Result<(), SecretTooShort> {
         let needles = needles(secret)?;
-        if !needles.is_empty() {
+        if !needles.is_empty() && !self.known.load().knows_well(&needles) {
             self.known.rcu(|known| known.with(&needles));
         }
         Ok(())
@@ -188,16 +199,28 @@ impl KnownSecrets {
         let mut known = self.clone();
         known.learned.retain(|other| !are_same(other, needles));
         known.learned.push_back(needles.to_vec());
-        if known.learned.len() > LEARNED {
+        if known.learned.len() > known.most_learned() {
             known.learned.pop_front();
         }
         known
     }
+
+    fn most_learned(&self) -> usize {
+        LEARNED.saturating_add(self.room)
+    }
+
+    /// Whether it is among those that are forgotten last.
+    fn knows_well(&self, needles: &[Arc<Needle>]) -> bool {
+        let latest = self.learned.iter().rev().take(self.most_learned() / 2);
+        latest.into_iter().any(|other| are_same(other, needles))
+    }
 }
 
 fn are_same(one: &[Arc<Needle>], other: &[Arc<Needle>]) -> bool {
-    let bytes = |needle: &Arc<Needle>| needle.finder.needle().to_vec();
-    one.iter().map(bytes).eq(other.iter().map(bytes))
+    let pairs = one.iter().zip(other);
+    let is_same =
+        |(one, other): (&Arc<Needle>, &Arc<Needle>)| one.finder.needle() == other.finder.needle();
+    one.len() == other.len() && pairs.into_iter().all(is_same)
 }
 
 /// The forms in which a secret is looked for; none of an empty one.

@@ -7,11 +7,12 @@ use secrecy::SecretString;
 use toml::de::DeValue;
 
 use super::claims;
-use super::client;
+use super::client::{self, ClientFields};
 use super::errors::ConfigReason;
 use super::network::web_url;
 use super::section::{ConfigField, ConfigSection};
 use super::settings::{Bearer, Jwks, Jwt, JwtAlgorithm, ListenAuth, ServerAuth};
+use super::token_exchange::{self, ExchangeFields};
 use super::tokens::{
     AGENT_TOKEN, SERVER_TOKEN, SHORTEST_AGENT_TOKEN, TokenLength, either, scopes, token_in, word,
 };
@@ -37,16 +38,21 @@ pub(super) fn to_the_server(mut section: ConfigSection<'_, '_>, base: &Path) -> 
     enum UpstreamAuthKind {
         Bearer,
         Client,
+        Exchange,
     }
     let kinds = [
         ("bearer", UpstreamAuthKind::Bearer),
         ("client_credentials", UpstreamAuthKind::Client),
+        ("token_exchange", UpstreamAuthKind::Exchange),
     ];
+    let not_bearer = "only applies when type is 'bearer'";
+    let not_exchange = "only applies when type is 'token_exchange'";
     let kind = section.one_of("type", &kinds);
     let token = section.take("token");
     let token = token.and_then(|field| token_in(&mut section, &field, SERVER_TOKEN));
     let file = section.path("token_file", base);
-    let client = client::credentials(&mut section, base);
+    let client = ClientFields::of(&mut section, base);
+    let exchange = ExchangeFields::of(&mut section, base);
     let auth = match kind {
         Some(UpstreamAuthKind::Bearer) => {
             let help = "as in `{ type = \"bearer\", token = \"${TOKEN}\" }`, or `token_file` with \
@@ -54,19 +60,28 @@ pub(super) fn to_the_server(mut section: ConfigSection<'_, '_>, base: &Path) -> 
             either(&mut section, ["token", "token_file"], help);
             let reason = "only applies when type is 'client_credentials'";
             section.only_when(&client::KEYS, reason, "remove it");
+            section.only_when(&token_exchange::KEYS, not_exchange, "remove it");
             let bearer = token.map(Bearer::Value).or(file.map(Bearer::File));
             bearer.map(ServerAuth::Bearer)
         }
         Some(UpstreamAuthKind::Client) => {
             client::require_what_it_needs(&mut section);
-            let reason = "only applies when type is 'bearer'";
-            section.only_when(&["token", "token_file"], reason, "remove it");
+            section.only_when(&["token", "token_file"], not_bearer, "remove it");
+            section.only_when(&token_exchange::KEYS, not_exchange, "remove it");
+            let client = client.credentials();
             client.map(|client| ServerAuth::Client(Box::new(client)))
+        }
+        Some(UpstreamAuthKind::Exchange) => {
+            token_exchange::require_what_it_needs(&mut section, &client);
+            section.only_when(&["token", "token_file"], not_bearer, "remove it");
+            let exchange = exchange.resolve(client);
+            exchange.map(|exchange| ServerAuth::Exchange(Box::new(exchange)))
         }
         None => {
             if section.is_present() && !section.has("type") {
                 let help = "`\"bearer\"` for a token that you have, `\"client_credentials\"` for \
-                            those that an authorization server gives";
+                            those that an authorization server gives, `\"token_exchange\"` for \
+                            those that it gives in exchange for an agent's";
                 section.require("type", ConfigReason::Required, help);
             }
             None

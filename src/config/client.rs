@@ -25,41 +25,67 @@ pub(super) const KEYS: [&str; 10] = [
     "allow_private",
 ];
 
-pub(super) fn credentials(
-    section: &mut ConfigSection<'_, '_>,
-    base: &Path,
-) -> Option<ClientCredentials> {
-    let client_id = word(section, "client_id");
-    let secret = section.take("client_secret");
-    let secret = secret.and_then(|field| token_in(section, &field, SERVER_TOKEN));
-    let file = section.path("client_secret_file", base);
-    let client_auth = section.one_of(
-        "client_auth",
-        &[("basic", ClientAuth::Basic), ("post", ClientAuth::Post)],
-    );
-    let token_url = section.trusted_url("token_url").map(TokenServer::At);
-    let issuer = issuer(section).map(TokenServer::Of);
-    let scopes = scopes(section);
-    let resource = resource(section);
-    let audience = word(section, "audience");
-    let private = section.switch(
-        "allow_private",
-        PrivateAddresses::Allowed,
-        PrivateAddresses::Refused,
-    );
-    let secret = secret
-        .map(ClientSecret::Value)
-        .or(file.map(ClientSecret::File));
-    Some(ClientCredentials {
-        client_id: client_id?,
-        secret: secret?,
-        server: token_url.or(issuer).unwrap_or(TokenServer::Named),
-        client_auth,
-        scopes: scopes.unwrap_or_default(),
-        resource,
-        audience,
-        private: private.unwrap_or(PrivateAddresses::Refused),
-    })
+/// What is written of a client, before it is clear which kind of `auth` it is.
+pub(super) struct ClientFields {
+    pub(super) client_id: Option<String>,
+    pub(super) secret: Option<ClientSecret>,
+    pub(super) client_auth: Option<ClientAuth>,
+    pub(super) token_url: Option<TokenServer>,
+    issuer: Option<TokenServer>,
+    pub(super) scopes: Vec<String>,
+    pub(super) resource: Option<String>,
+    pub(super) audience: Option<String>,
+    private: PrivateAddresses,
+}
+
+impl ClientFields {
+    pub(super) fn of(section: &mut ConfigSection<'_, '_>, base: &Path) -> Self {
+        let client_id = word(section, "client_id");
+        let secret = section.take("client_secret");
+        let secret = secret.and_then(|field| token_in(section, &field, SERVER_TOKEN));
+        let file = section.path("client_secret_file", base);
+        let client_auth = section.one_of(
+            "client_auth",
+            &[("basic", ClientAuth::Basic), ("post", ClientAuth::Post)],
+        );
+        let token_url = section.trusted_url("token_url").map(TokenServer::At);
+        let issuer = issuer(section).map(TokenServer::Of);
+        let scopes = scopes(section);
+        let resource = resource(section);
+        let audience = word(section, "audience");
+        let private = section.switch(
+            "allow_private",
+            PrivateAddresses::Allowed,
+            PrivateAddresses::Refused,
+        );
+        Self {
+            client_id,
+            secret: secret
+                .map(ClientSecret::Value)
+                .or(file.map(ClientSecret::File)),
+            client_auth,
+            token_url,
+            issuer,
+            scopes: scopes.unwrap_or_default(),
+            resource,
+            audience,
+            private: private.unwrap_or(PrivateAddresses::Refused),
+        }
+    }
+
+    pub(super) fn credentials(self) -> Option<ClientCredentials> {
+        let server = self.token_url.or(self.issuer);
+        Some(ClientCredentials {
+            client_id: self.client_id?,
+            secret: self.secret?,
+            server: server.unwrap_or(TokenServer::Named),
+            client_auth: self.client_auth,
+            scopes: self.scopes,
+            resource: self.resource,
+            audience: self.audience,
+            private: self.private,
+        })
+    }
 }
 
 pub(super) fn require_what_it_needs(section: &mut ConfigSection<'_, '_>) {

@@ -42,6 +42,7 @@ mod syntax;
 mod telemetry;
 mod text_values;
 mod texts;
+mod token_exchange;
 mod tokens;
 mod tool_names;
 mod truncation;

@@ -3,12 +3,13 @@
 mod isolated;
 mod server;
 
+use std::iter;
 use std::path::Path;
 
 use super::errors::ConfigReason;
 use super::sandbox::NetworkDefault;
 use super::section::ConfigSection;
-use super::settings::{StartupProbe, Upstream};
+use super::settings::{StartupProbe, Upstream, UserIdentity};
 
 pub use server::INHERITED;
 pub(super) use server::inherited;
@@ -34,8 +35,24 @@ pub(super) fn open(mut section: ConfigSection<'_, '_>, base: &Path, name: String
     let mut upstream = server(&mut section, read, name);
     section.name().clone_into(&mut upstream.section);
     upstream.isolated = isolated;
-    upstream.startup_probe = probe.unwrap_or_default();
+    upstream.startup_probe = if exchanges_tokens(&upstream) {
+        let reason = "does not apply when auth.type is 'token_exchange'";
+        let help = "remove it: without an agent, the gate has no token to shake hands with";
+        if probe == Some(StartupProbe::On) {
+            section.only_when(&["startup_probe"], reason, help);
+        }
+        StartupProbe::Off
+    } else {
+        probe.unwrap_or_default()
+    };
     isolated::tell_of_the_same(&mut section, &upstream);
     section.finish();
     upstream
+}
+
+/// Whether the server, or an isolated instance of it, only knows agents by their own tokens.
+fn exchanges_tokens(upstream: &Upstream) -> bool {
+    let isolated = upstream.isolated.iter().map(|it| &it.server);
+    let mut servers = iter::once(upstream).chain(isolated);
+    servers.any(|server| server.identity == UserIdentity::Exchange)
 }

@@ -4,6 +4,7 @@ use super::errors::ConfigReason;
 use super::section::ConfigSection;
 use super::server_section::at_server;
 use super::settings::{Config, HttpListen, Jwt, Listen, ListenAuth, Upstream, UserIdentity};
+use super::token_exchange::{check_target, exchange_of};
 use super::tokens::word;
 
 /// What is written of it, before it is clear how the server is reached.
@@ -96,6 +97,14 @@ fn without_effect(section: &mut ConfigSection<'_, '_>) {
     }
 }
 
+/// The server knows the user by the token that it gets.
+pub(super) fn exchanged(section: &mut ConfigSection<'_, '_>) -> UserIdentity {
+    let reason = "does not apply when auth.type is 'token_exchange'";
+    let help = "remove it: the server knows the user by the token that it gets";
+    section.only_when(&["identity", "identity_audience"], reason, help);
+    UserIdentity::Exchange
+}
+
 fn forward(section: &mut ConfigSection<'_, '_>) {
     if !section.has("identity_audience") {
         let reason = ConfigReason::RequiredWhen("identity is 'forward'");
@@ -136,18 +145,38 @@ pub(super) fn known_by(root: &mut ConfigSection<'_, '_>, config: &Config) {
 
 /// Checks the server in this section, and its isolated instances.
 fn forwards(section: &mut ConfigSection<'_, '_>, open: &Upstream, agents: &AgentTokens<'_>) {
-    if let UserIdentity::Forward { audience } = &open.identity {
-        check_forward(section, audience, agents);
-    }
+    check_tokens(section, open, agents);
     for isolated in &open.isolated {
-        if let UserIdentity::Forward { audience } = &isolated.server.identity {
-            let item = section.item("isolated", &isolated.section);
-            let table = item.and_then(|item| section.table_in(&item));
-            if let Some(mut table) = table {
-                check_forward(&mut table, audience, agents);
-            } else {
-                check_forward(&mut section.section("isolated"), audience, agents);
-            }
+        let item = section.item("isolated", &isolated.section);
+        let table = item.and_then(|item| section.table_in(&item));
+        if let Some(mut table) = table {
+            check_tokens(&mut table, &isolated.server, agents);
+        } else {
+            check_tokens(&mut section.section("isolated"), &isolated.server, agents);
+        }
+    }
+}
+
+fn check_tokens(section: &mut ConfigSection<'_, '_>, server: &Upstream, agents: &AgentTokens<'_>) {
+    match &server.identity {
+        UserIdentity::Forward { audience } => check_forward(section, audience, agents),
+        UserIdentity::Exchange => check_exchange(section, server, agents),
+        UserIdentity::None | UserIdentity::Meta { .. } | UserIdentity::Header { .. } => {}
+    }
+}
+
+fn check_exchange(
+    section: &mut ConfigSection<'_, '_>,
+    server: &Upstream,
+    agents: &AgentTokens<'_>,
+) {
+    match (agents, server.http.as_ref().and_then(exchange_of)) {
+        (AgentTokens::Jwt(jwt), Some(exchange)) => check_target(section, exchange, jwt),
+        (AgentTokens::Jwt(_), None) | (AgentTokens::Unclear, _) => {}
+        (AgentTokens::NoJwt, _) => {
+            let reason = ConfigReason::Invalid("needs agents with JSON Web Tokens");
+            let help = "set `listen.auth` with `type = \"jwt\"`, or write `\"client_credentials\"`";
+            section.section("auth").refuse("type", reason, Some(help));
         }
     }
 }

@@ -26,6 +26,9 @@ pub enum UpstreamFault {
     Status(u16),
     #[error("the upstream server cannot be reached: {0}")]
     Unreachable(String),
+    /// The agent's token could not be exchanged for one of the server.
+    #[error("the gate has no token for the upstream server: {0}")]
+    NoToken(String),
     #[error("it is not known what the upstream server speaks: {0}")]
     Undiscovered(Arc<str>),
     #[error("the upstream server did not list what it offers")]
@@ -49,6 +52,7 @@ impl UpstreamFault {
             | Self::Unreachable(_) => true,
             Self::Down
             | Self::TimedOut(_)
+            | Self::NoToken(_)
             | Self::Undiscovered(_)
             | Self::Unlisted
             | Self::Left

@@ -25,6 +25,8 @@ pub enum UserIdentity {
     Header(Audience),
     /// By the agent's token, if it was issued for this audience.
     Forward(Arc<str>),
+    /// By a token that the gate gets in exchange for the agent's (RFC 8693).
+    Exchange,
 }
 
 /// For whom assertions are, and who signs them.
@@ -39,6 +41,8 @@ pub struct Audience {
 pub enum UserProof {
     Assertion(Arc<Voucher>),
     Token(AgentToken),
+    /// The agent's token, which the server never gets: the gate exchanges it for the server's.
+    Subject(AgentToken),
 }
 
 /// What shows a server the user of one message, in its text or beside it.

@@ -31,6 +31,11 @@ impl Filter for Vouching {
             let token = forwardable(token, server, cx.now.now_ms)?;
             cx.session.state().agent_side.vouched.token = Some(token.clone());
         }
+        if let (Side::Agent, UserIdentity::Exchange) = (identified.from, to) {
+            let token = cx.trail.carried.headers.token.as_ref();
+            let token = exchangeable(token, cx.now.now_ms)?;
+            cx.session.state().agent_side.vouched.token = Some(token.clone());
+        }
         Ok(())
     }
 
@@ -158,6 +163,9 @@ fn shown(
             let token = forwardable(token, server, now_ms)?;
             proof = Some(UserProof::Token(token.clone()));
         }
+        UserIdentity::Exchange => {
+            proof = Some(UserProof::Subject(exchangeable(token, now_ms)?.clone()));
+        }
     }
     Ok(ShownIdentity { assertion, proof })
 }
@@ -185,6 +193,31 @@ fn forwardable<'t>(
         let to_agent = "your token has expired: get a new one, and send the request again";
         Err(not_for_server(text.to_owned()).with_text_for_agents(to_agent.to_owned()))
     }
+}
+
+/// # Errors
+/// The agent's message has no token that could be exchanged.
+fn exchangeable(token: Option<&AgentToken>, now_ms: i64) -> Result<&AgentToken, Rejection> {
+    let (text, to_agent) = match token {
+        Some(token) if token.is_valid_at(now_ms.div_euclid(1000)) => return Ok(token),
+        Some(_) => (
+            "the agent's token has expired, so the gate does not exchange it",
+            "your token has expired: get a new one, and send the request again",
+        ),
+        None => (
+            "there is no token of the agent that the gate could exchange for one of the server",
+            "the gate has no token of yours that it could exchange for one of the server",
+        ),
+    };
+    let rejection = Rejection::new(
+        Stage::Identify,
+        "token_exchange_failed",
+        DENIED,
+        text.to_owned(),
+    );
+    Err(rejection
+        .with_reason_in_answer()
+        .with_text_for_agents(to_agent.to_owned()))
 }
 
 fn not_for_server(text: String) -> Rejection {

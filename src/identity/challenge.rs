@@ -3,6 +3,7 @@
 use super::resource::ProtectedResource;
 
 use crate::policy::ClaimType;
+use crate::wire::ActorsError;
 
 /// Why a request is not let in. Nothing in it comes from the token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -16,6 +17,9 @@ pub enum Challenge {
     /// A claim that the configuration names is not of its type there.
     #[error("the token is not valid: its claim `{name}` is not {}", .expected.expected())]
     Claim { name: String, expected: ClaimType },
+    /// Its chain of actors (RFC 8693, section 4.1).
+    #[error("the token is not valid: {0}")]
+    Actors(ActorsError),
     #[error("the token lacks a scope: {}", .0.join(" "))]
     Insufficient(Vec<String>),
     #[error("tokens cannot be checked at the moment: {0}")]
@@ -26,7 +30,7 @@ impl Challenge {
     /// The HTTP status (RFC 6750 §3.1).
     pub fn status(&self) -> u16 {
         match self {
-            Self::Missing | Self::Invalid(_) | Self::Claim { .. } => 401,
+            Self::Missing | Self::Invalid(_) | Self::Claim { .. } | Self::Actors(_) => 401,
             Self::Malformed(_) => 400,
             Self::Insufficient(_) => 403,
             Self::Unavailable(_) => 503,
@@ -39,6 +43,7 @@ impl Challenge {
             Self::Missing => "token_missing",
             Self::Malformed(_) => "token_malformed",
             Self::Invalid(_) | Self::Claim { .. } => "token_invalid",
+            Self::Actors(_) => "token_actors_invalid",
             Self::Insufficient(_) => "insufficient_scope",
             Self::Unavailable(_) => "jwks_unavailable",
         }
@@ -51,7 +56,9 @@ impl Challenge {
             // RFC 6750 §3.1: no error for a request that did not try.
             Self::Missing => (None, resource.map(ProtectedResource::scopes)),
             Self::Malformed(_) => (Some("invalid_request"), None),
-            Self::Invalid(_) | Self::Claim { .. } => (Some("invalid_token"), None),
+            Self::Invalid(_) | Self::Claim { .. } | Self::Actors(_) => {
+                (Some("invalid_token"), None)
+            }
             Self::Insufficient(scopes) => (Some("insufficient_scope"), Some(scopes.as_slice())),
             Self::Unavailable(_) => return None,
         };

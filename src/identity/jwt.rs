@@ -31,7 +31,7 @@ use super::{
 pub use key_url::KeyUrl;
 pub use keys::{KeyFault, KeyFetch, KeyFile, KeySource};
 pub use keyset::Algorithm;
-pub use settings::{ClaimPath, JwtSettings, NamedClaim};
+pub use settings::{ClaimPath, JwtSettings, KeptTokens, NamedClaim};
 
 use compact::CompactToken;
 use keys::Keys;
@@ -102,9 +102,9 @@ impl Jwt {
         let credential = Credential::until(identity, until, Arc::clone(&self.clock));
         let work = claims::work(compact.claims(), &self.settings);
         let servers = claims::servers(compact.claims(), &self.settings);
-        let for_servers = (!servers.is_empty())
-            .then(|| AgentToken::new(SecretString::from(token), servers, until));
-        Ok(credential.of_work(work).with_token(for_servers))
+        let is_kept = !servers.is_empty() || self.settings.kept == KeptTokens::All;
+        let kept = is_kept.then(|| AgentToken::new(SecretString::from(token), servers, until));
+        Ok(credential.of_work(work).with_token(kept))
     }
 }
 

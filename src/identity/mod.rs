@@ -2,7 +2,7 @@
 //!
 //! A bearer token is read here and checked here. What leaves is an [`Identity`] with its [`Validity`], or
 //! a [`Challenge`], and neither holds a byte of the token. Only a [`Credential`] may: where the token was
-//! issued for a server too that the configuration names.
+//! issued for a server too that the configuration names, or is exchanged for a server's.
 
 mod anonymous;
 mod bearer;
@@ -26,8 +26,8 @@ use crate::policy::Claims;
 pub use anonymous::{Anonymous, AnonymousReach};
 pub use challenge::Challenge;
 pub use jwt::{
-    Algorithm, ClaimPath, Jwt, JwtError, JwtSettings, KeyFault, KeyFetch, KeyFile, KeySource,
-    KeyUrl, NamedClaim,
+    Algorithm, ClaimPath, Jwt, JwtError, JwtSettings, KeptTokens, KeyFault, KeyFetch, KeyFile,
+    KeySource, KeyUrl, NamedClaim,
 };
 pub use resource::{ProtectedResource, ResourceError};
 pub use tokens::{StaticToken, StaticTokens, StaticTokensError};

@@ -18,7 +18,7 @@ pub struct Credential {
     pub term: Validity,
     /// Nor is this: what the proof says of the work that it was given for.
     pub work: Option<Arc<WorkIds>>,
-    /// The proof itself, if a server may have it.
+    /// The proof itself, if a server may have it, or something in exchange for it.
     pub token: Option<AgentToken>,
 }
 
@@ -58,7 +58,7 @@ impl Credential {
         }
     }
 
-    /// The same, which a server may have.
+    /// The same with the proof itself.
     #[must_use]
     pub fn with_token(mut self, token: Option<AgentToken>) -> Self {
         self.token = token;

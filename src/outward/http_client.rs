@@ -58,11 +58,25 @@ impl HttpClient {
         Self::looking_up(tls, whence, Arc::new(System))
     }
 
+    /// The same, for which a redirect is an answer like others.
+    pub fn without_redirects(tls: ClientConfig, whence: UrlTrust) -> Result<Self, HttpError> {
+        Self::with(tls, whence, Arc::new(System), Policy::none())
+    }
+
     /// The same with another resolver than the system's.
     pub fn looking_up(
         tls: ClientConfig,
         whence: UrlTrust,
         lookup: Arc<dyn AddressSource>,
+    ) -> Result<Self, HttpError> {
+        Self::with(tls, whence, lookup, Policy::custom(redirected))
+    }
+
+    fn with(
+        tls: ClientConfig,
+        whence: UrlTrust,
+        lookup: Arc<dyn AddressSource>,
+        redirects: Policy,
     ) -> Result<Self, HttpError> {
         // No proxy, cookie, `Referer` or compression, as to the server: nothing that the
         // configuration did not name decides whose words are believed.
@@ -70,7 +84,7 @@ impl HttpClient {
             .tls_backend_preconfigured(tls)
             .no_proxy()
             .referer(false)
-            .redirect(Policy::custom(redirected))
+            .redirect(redirects)
             .user_agent(concat!("mcp-protector/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT)
             .timeout(PATIENCE)

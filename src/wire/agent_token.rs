@@ -1,4 +1,4 @@
-//! A token of the agent's that its server may have.
+//! A token of the agent's that its server may have, or that the gate exchanges for one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +33,11 @@ impl AgentToken {
     /// Whether it was issued for this server.
     pub fn is_for(&self, server: &str) -> bool {
         self.0.servers.iter().any(|known| **known == *server)
+    }
+
+    /// From when the gate no longer accepts it, in seconds since 1970.
+    pub fn until(&self) -> i64 {
+        self.0.until
     }
 
     /// Whether the gate would still accept it, at this many seconds since 1970.

@@ -6,6 +6,7 @@
 //! changes a message without touching the rest of its text. What is forwarded is the compact text
 //! of the very tokens that were judged.
 
+mod actors;
 mod agent_token;
 mod definition;
 mod envelope;
@@ -33,6 +34,7 @@ mod trace_state;
 mod transport_headers;
 mod work_ids;
 
+pub use actors::{ActorsError, MAX_ACTORS, actors};
 pub use agent_token::AgentToken;
 pub use definition::Definition;
 pub use envelope::IDENTITY_MEMBER;

@@ -11,6 +11,7 @@ mod certificates;
 mod configuration;
 mod credentials;
 mod crowd;
+mod exchanges;
 mod flow;
 mod guarded;
 mod identities;

@@ -111,6 +111,8 @@ fn difference(known: &Upstream, wanted: &Upstream) -> Option<&'static str> {
 fn token(of: &Upstream) -> Option<&SecretString> {
     match of.http.as_ref()?.auth.as_ref()? {
         ServerAuth::Bearer(Bearer::Value(token)) => Some(token),
-        ServerAuth::Bearer(Bearer::File(_)) | ServerAuth::Client(_) => None,
+        ServerAuth::Bearer(Bearer::File(_)) | ServerAuth::Client(_) | ServerAuth::Exchange(_) => {
+            None
+        }
     }
 }

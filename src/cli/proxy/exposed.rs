@@ -171,6 +171,16 @@ fn named(config: &Config) -> Vec<(String, PathBuf)> {
                     named.push((format!("{section}.auth.client_secret_file"), Some(file)));
                 }
             }
+            Some(ServerAuth::Exchange(exchange)) => {
+                let client = exchange.client.as_ref().and_then(|it| it.secret.as_ref());
+                let actor = exchange.actor.as_ref().map(|it| &it.token);
+                let files = [("client_secret_file", client), ("actor_token_file", actor)];
+                for (key, secret) in files {
+                    if let Some(ClientSecret::File(file)) = secret {
+                        named.push((format!("{section}.auth.{key}"), Some(file)));
+                    }
+                }
+            }
             Some(ServerAuth::Bearer(Bearer::Value(_))) | None => {}
         }
     }

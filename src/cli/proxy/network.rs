@@ -23,7 +23,8 @@ use crate::memory::Memory;
 use crate::policy::ServerKey;
 use crate::secret;
 use crate::upstream::http::{
-    Auth, Conceal, HttpClientError, HttpSettings, PlainHttp, TooShort, client_tls,
+    Auth, Conceal, HttpClientError, HttpSettings, MAX_EXCHANGED_TOKENS, PlainHttp, TooShort,
+    client_tls,
 };
 use crate::upstream::open_files;
 
@@ -135,6 +136,10 @@ pub(super) fn over_http(
         ServerAuth::Bearer(Bearer::Value(token)) => Auth::Token(token.clone()),
         ServerAuth::Bearer(Bearer::File(file)) => Auth::TokenFile(file.clone()),
         ServerAuth::Client(client) => Auth::Client(client.clone()),
+        ServerAuth::Exchange(exchange) => {
+            secrets.make_room(MAX_EXCHANGED_TOKENS);
+            Auth::Exchange(exchange.clone())
+        }
     });
     settings.headers.clone_from(&written.headers);
     settings.conceal = Arc::new(Learning {
@@ -307,14 +312,14 @@ pub(super) fn authenticate(
             let tokens = StaticTokens::new(tokens.iter().map(token).collect());
             Ok(Arc::new(tokens.map_err(NetworkError::Tokens)?))
         }
-        ListenAuth::Jwt(written) => Ok(Arc::new(jwt(written, user_identity::forwarded(config))?)),
+        ListenAuth::Jwt(written) => Ok(Arc::new(jwt(written, config)?)),
     }
 }
 
 /// How far the issuer's clock and ours may differ.
 const SKEW: Duration = Duration::from_secs(30);
 
-fn jwt(written: &config::Jwt, servers: Vec<Arc<str>>) -> Result<Jwt, NetworkError> {
+fn jwt(written: &config::Jwt, config: &Config) -> Result<Jwt, NetworkError> {
     let keys: Arc<dyn KeySource> = match &written.jwks {
         Jwks::File(file) => {
             let source = KeyFile(file.clone());
@@ -345,7 +350,8 @@ fn jwt(written: &config::Jwt, servers: Vec<Arc<str>>) -> Result<Jwt, NetworkErro
         capabilities_claim: written.capabilities_claim.clone(),
         claims: written.claims.clone(),
         scopes: written.scopes.clone(),
-        servers,
+        servers: user_identity::forwarded(config),
+        kept: user_identity::kept(config),
     };
     let issuer = std::slice::from_ref(&written.issuer);
     let resource = written.resource.as_ref();

@@ -147,7 +147,7 @@ pub(super) fn secret_values(config: &Config) -> impl Iterator<Item = &SecretStri
 /// What one side shows to the other to be known. The configuration accepts none that is too short
 /// to be told from ordinary text.
 fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
-    let shown_to_the_server = configured_servers(config).filter_map(shown_to);
+    let shown_to_the_server = configured_servers(config).flat_map(shown_to);
     let in_headers = configured_servers(config).filter_map(|server| server.http.as_ref());
     let in_headers = in_headers.flat_map(|http| &http.header_secrets);
     let shown_by_operators = match &config.admin.token {
@@ -184,17 +184,27 @@ fn instances(upstream: &config::Upstream) -> impl Iterator<Item = &config::Upstr
     iter::once(upstream).chain(isolated.map(|isolated| &isolated.server))
 }
 
-/// What is shown to a server over HTTP.
-fn shown_to(server: &config::Upstream) -> Option<&SecretString> {
-    let http = server.http.as_ref()?;
-    match http.auth.as_ref()? {
-        ServerAuth::Bearer(Bearer::Value(token)) => Some(token),
-        ServerAuth::Client(client) => match &client.secret {
-            ClientSecret::Value(secret) => Some(secret),
-            ClientSecret::File(_) => None,
-        },
-        // Read where it is sent, and learned then.
-        ServerAuth::Bearer(Bearer::File(_)) => None,
+/// What is shown to a server over HTTP, or to the authorization server before it. Files are read where their
+/// secret is sent, and learned then.
+fn shown_to(server: &config::Upstream) -> Vec<&SecretString> {
+    let auth = server.http.as_ref().and_then(|http| http.auth.as_ref());
+    match auth {
+        Some(ServerAuth::Bearer(Bearer::Value(token))) => vec![token],
+        Some(ServerAuth::Client(client)) => value_of(&client.secret).into_iter().collect(),
+        Some(ServerAuth::Exchange(exchange)) => {
+            let client = exchange.client.as_ref().and_then(|it| it.secret.as_ref());
+            let actor = exchange.actor.as_ref().map(|it| &it.token);
+            let secrets = [client, actor].into_iter().flatten();
+            secrets.filter_map(value_of).collect()
+        }
+        Some(ServerAuth::Bearer(Bearer::File(_))) | None => Vec::new(),
+    }
+}
+
+fn value_of(secret: &ClientSecret) -> Option<&SecretString> {
+    match secret {
+        ClientSecret::Value(secret) => Some(secret),
+        ClientSecret::File(_) => None,
     }
 }
 

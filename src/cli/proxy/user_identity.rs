@@ -7,6 +7,7 @@ use crate::assertion::{Issuer, SigningError};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::gate::{Audience, UserIdentities, UserIdentity};
+use crate::identity::KeptTokens;
 
 /// What signs assertions, and the public key by which servers check them, if there are any.
 pub(super) struct IdentitySetup {
@@ -41,9 +42,21 @@ pub(super) fn forwarded(config: &Config) -> Vec<Arc<str>> {
         config::UserIdentity::Forward { audience } => Some(audience.as_str().into()),
         config::UserIdentity::None
         | config::UserIdentity::Meta { .. }
-        | config::UserIdentity::Header { .. } => None,
+        | config::UserIdentity::Header { .. }
+        | config::UserIdentity::Exchange => None,
     });
     audiences.collect()
+}
+
+/// The tokens of agents that the gate needs beyond their request.
+pub(super) fn kept(config: &Config) -> KeptTokens {
+    let is_exchanged =
+        |identity: &config::UserIdentity| *identity == config::UserIdentity::Exchange;
+    if servers(config).any(is_exchanged) {
+        KeptTokens::All
+    } else {
+        KeptTokens::ForServers
+    }
 }
 
 /// Whether what the gate made at its start is enough for the servers of this configuration too.
@@ -51,7 +64,9 @@ pub(super) fn is_made_for(started: &Config, config: &Config) -> bool {
     let audiences = forwarded(started);
     let is_forwarded = |audience: &Arc<str>| audiences.contains(audience);
     let signs = servers(started).any(is_signed);
-    forwarded(config).iter().all(is_forwarded) && (signs || !servers(config).any(is_signed))
+    let keeps = kept(started) == KeptTokens::All || kept(config) == KeptTokens::ForServers;
+    let signs = signs || !servers(config).any(is_signed);
+    forwarded(config).iter().all(is_forwarded) && signs && keeps
 }
 
 /// Of the open server, then of the isolated ones.
@@ -65,7 +80,9 @@ fn servers(config: &Config) -> impl Iterator<Item = &config::UserIdentity> {
 fn is_signed(identity: &config::UserIdentity) -> bool {
     match identity {
         config::UserIdentity::Meta { .. } | config::UserIdentity::Header { .. } => true,
-        config::UserIdentity::None | config::UserIdentity::Forward { .. } => false,
+        config::UserIdentity::None
+        | config::UserIdentity::Forward { .. }
+        | config::UserIdentity::Exchange => false,
     }
 }
 
@@ -84,6 +101,7 @@ fn known_by(identity: &config::UserIdentity, issuer: Option<&Arc<Issuer>>) -> Us
         (config::UserIdentity::Forward { audience }, _) => {
             UserIdentity::Forward(audience.as_str().into())
         }
+        (config::UserIdentity::Exchange, _) => UserIdentity::Exchange,
         (
             config::UserIdentity::None
             | config::UserIdentity::Meta { .. }

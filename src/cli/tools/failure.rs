@@ -70,6 +70,11 @@ pub(in crate::cli) enum ToolsFailure {
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ListError {
+    #[error(
+        "only agents have a token for it (`auth` with `type = \"token_exchange\"`), so that no command can ask \
+         it; an agent that lists its tools through a gate sees whether it works"
+    )]
+    NeedsAgent,
     #[error("{0}")]
     Start(#[from] StartError),
     #[error("{0}")]

@@ -2,7 +2,7 @@
 //! gate shows. It has no agent, so that nothing is evaluated.
 
 use crate::audit::Redactor;
-use crate::config::Config;
+use crate::config::{Config, UserIdentity};
 use crate::gate::{Carried, Passage};
 use crate::upstream::http::{HttpClient, HttpEvent, HttpEvents, HttpSender};
 use crate::upstream::{ChildEvents, ChildProcess, ChildSender, Event};
@@ -39,6 +39,9 @@ impl ServerTransport {
     /// What is read or fetched for it to be shown is learned by `secrets`. Must be called inside a tokio
     /// runtime.
     pub(super) fn open(config: &Config, secrets: &Redactor) -> Result<Self, ListError> {
+        if config.upstream.identity == UserIdentity::Exchange {
+            return Err(ListError::NeedsAgent);
+        }
         if let Some(settings) = proxy::upstream_over_http(config, secrets) {
             let (sender, events) = HttpClient::new(&settings)?.connect();
             Ok(Self::Http(sender, events))

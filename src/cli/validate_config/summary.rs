@@ -131,6 +131,10 @@ fn token(http: &HttpUpstream) -> String {
                 TokenServer::Named => format!(", as the client `{id}` of whom the server names"),
             }
         }
+        Some(ServerAuth::Exchange(exchange)) => {
+            let origin = exchange.token_url.origin().ascii_serialization();
+            format!(", with tokens that `{origin}` gives in exchange for those of agents")
+        }
         None => String::new(),
     }
 }

@@ -10,7 +10,7 @@ use url::Url;
 
 use crate::identity::{ClaimPath, NamedClaim};
 use crate::inward::TlsFiles;
-use crate::upstream::http::ClientCredentials;
+use crate::upstream::http::{ClientCredentials, TokenExchange};
 
 /// A server that is reached over HTTP.
 #[derive(Clone)]
@@ -44,6 +44,8 @@ pub enum ServerAuth {
     Bearer(Bearer),
     /// An authorization server gives it.
     Client(Box<ClientCredentials>),
+    /// It gives one for each agent, in exchange for the agent's own.
+    Exchange(Box<TokenExchange>),
 }
 
 /// A token that the gate shows to the server, or is shown by an operator.

@@ -15,6 +15,8 @@ pub enum UserIdentity {
     Header { audience: String },
     /// By the agent's token, if it was issued for this audience.
     Forward { audience: String },
+    /// By a token in exchange for the agent's.
+    Exchange,
 }
 
 /// What policies know of one of several servers.

@@ -20,7 +20,8 @@ use crate::config::section::{ConfigField, ConfigSection};
 use crate::config::settings::{
     HttpUpstream, PlainHttp, Restart, ServerAuth, Upstream, UserIdentity,
 };
-use crate::config::user_identity::{IdentityFields, Reached};
+use crate::config::token_exchange::exchange_of;
+use crate::config::user_identity::{IdentityFields, Reached, exchanged};
 use crate::config::variables::Variables;
 use crate::egress::sets;
 use crate::upstream::sandbox::Network;
@@ -114,8 +115,12 @@ pub(super) fn server(
                 ca_file: read.ca_file,
                 plain_http: read.plain_http,
             };
-            let identity = read.identity;
-            upstream.identity = identity.resolve(section, &upstream.name, Reached::Http);
+            upstream.identity = match exchange_of(&http) {
+                Some(_) => exchanged(section),
+                None => read
+                    .identity
+                    .resolve(section, &upstream.name, Reached::Http),
+            };
             reached(section, &http, &upstream.identity);
             upstream.http = Some(http);
         }

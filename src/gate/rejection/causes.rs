@@ -74,6 +74,7 @@ impl From<UpstreamFault> for Rejection {
             | UpstreamFault::Unlisted
             | UpstreamFault::Left
             | UpstreamFault::SessionOver => (Stage::Forward, "upstream"),
+            UpstreamFault::NoToken(_) => (Stage::Forward, "token_exchange_failed"),
             UpstreamFault::Removed => (Stage::Forward, "server_removed"),
         };
         let properties: &'static [Property] = if fault.shows_a_broken_server() {
@@ -81,10 +82,16 @@ impl From<UpstreamFault> for Rejection {
         } else {
             &[]
         };
-        Self::new(stage, reason, INTERNAL, fault.to_string())
+        let rejection = Self::new(stage, reason, INTERNAL, fault.to_string())
             .with_same_answer_for_requesters()
             .into_error()
-            .with_properties(properties)
+            .with_properties(properties);
+        match fault {
+            UpstreamFault::NoToken(_) => rejection
+                .with_text_for_agents("the gate got no token for the server in exchange for yours")
+                .with_reason_in_answer(),
+            _ => rejection,
+        }
     }
 }
 

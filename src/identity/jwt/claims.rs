@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::{Value, WorkIds};
+use crate::wire::{Value, WorkIds, actors};
 
 use super::super::{Challenge, Identity};
 use super::settings::{ClaimPath, JwtSettings, NamedClaim};
@@ -36,6 +36,7 @@ pub(super) fn check(
     if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
         return Err(Challenge::Invalid("it is not valid yet"));
     }
+    actors(claims).map_err(Challenge::Actors)?;
     let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it has no subject"))?;
     let identity = Identity {
         subject,

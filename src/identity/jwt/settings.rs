@@ -28,6 +28,16 @@ pub struct JwtSettings {
     pub scopes: Vec<String>,
     /// Servers that may have a token which one of its `aud` names, byte for byte.
     pub servers: Vec<Arc<str>>,
+    pub kept: KeptTokens,
+}
+
+/// The tokens that go on with their message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeptTokens {
+    /// Those of which a server may have them.
+    ForServers,
+    /// All: the gate exchanges them for others (RFC 8693).
+    All,
 }
 
 /// A claim that policies may look at.

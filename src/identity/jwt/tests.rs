@@ -195,6 +195,7 @@ fn claims() -> Value {
 fn settings() -> JwtSettings {
     JwtSettings {
         servers: Vec::new(),
+        kept: KeptTokens::ForServers,
         issuer: ISSUER.to_owned(),
         audience: AUDIENCE.to_owned(),
         algorithms: Algorithm::ALL.to_vec(),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::Method;
 use hyper::header::{ACCEPT, HeaderMap, HeaderValue};
 
 use crate::wire::Mirrors;
@@ -14,7 +13,7 @@ use super::events::HttpEvents;
 use super::failure::Failure;
 use super::headers;
 use super::parts::Parts;
-use super::reach::{By, Reach, Reachability};
+use super::reach::{Reach, Reachability};
 use super::sender::{Conversation, HttpSender};
 use super::settings::{HttpClientError, HttpSettings};
 
@@ -75,8 +74,8 @@ impl HttpClient {
     pub async fn probe(&self) {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-        let attempt = self.parts.reachability.begin(By::Gate);
-        let asked = self.parts.ask(Method::GET, headers, None);
+        let attempt = self.parts.reachability.begin(self.parts.prober());
+        let asked = self.parts.probe(headers);
         let answered = tokio::time::timeout(self.parts.settings.notice_timeout, asked).await;
         let answered = answered.unwrap_or(Err(Failure::Broken));
         self.parts.note(&attempt, &answered);

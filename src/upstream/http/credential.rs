@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::bearer::{Shown, bearer};
 use super::connections::Connections;
 use super::failure::Failure;
-use super::oauth::AccessTokens;
+use super::oauth::{AccessTokens, ExchangedTokens, Subject};
 use super::settings::{Auth, HttpClientError, HttpSettings};
 use super::token_file::TokenFile;
 
@@ -15,6 +15,7 @@ pub(super) enum Credential {
     Fixed(Shown),
     File(Arc<TokenFile>),
     Client(Arc<AccessTokens>),
+    Exchanged(Box<ExchangedTokens>),
 }
 
 impl Credential {
@@ -36,15 +37,20 @@ impl Credential {
                 let tokens = AccessTokens::new(client, settings, server.clone())?;
                 Self::Client(Arc::new(tokens))
             }
+            Some(Auth::Exchange(written)) => {
+                Self::Exchanged(Box::new(ExchangedTokens::new(written, settings)?))
+            }
         })
     }
 
-    pub(super) async fn present(&self) -> Result<Option<Shown>, Failure> {
+    /// `subject` is the agent's token, which only its exchange needs.
+    pub(super) async fn present(&self, subject: Subject<'_>) -> Result<Option<Shown>, Failure> {
         Ok(match self {
             Self::None => None,
             Self::Fixed(shown) => Some(shown.clone()),
             Self::File(file) => Some(file.present().await),
-            Self::Client(tokens) => Some(tokens.present().await?),
+            Self::Client(tokens) => Some(tokens.present(None).await?),
+            Self::Exchanged(tokens) => Some(tokens.present(subject).await?),
         })
     }
 
@@ -52,16 +58,22 @@ impl Credential {
     pub(super) fn is_renewed(&self) -> bool {
         match self {
             Self::None | Self::Fixed(_) => false,
-            Self::File(_) | Self::Client(_) => true,
+            Self::File(_) | Self::Client(_) | Self::Exchanged(_) => true,
         }
     }
 
+    /// Whether there is none without an agent.
+    pub(super) fn needs_an_agent(&self) -> bool {
+        matches!(self, Self::Exchanged(_))
+    }
+
     /// What to show in place of what the server did not accept, if there is something else.
-    pub(super) async fn instead_of(&self, refused: &Shown) -> Option<Shown> {
+    pub(super) async fn instead_of(&self, refused: &Shown, subject: Subject<'_>) -> Option<Shown> {
         match self {
             Self::None | Self::Fixed(_) => None,
             Self::File(file) => file.instead_of(refused).await,
-            Self::Client(tokens) => tokens.instead_of(refused).await,
+            Self::Client(tokens) => tokens.instead_of(refused, None).await,
+            Self::Exchanged(tokens) => tokens.instead_of(refused, subject).await,
         }
     }
 }

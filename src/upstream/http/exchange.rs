@@ -57,6 +57,7 @@ pub(super) async fn run(exchange: Exchange, text: String) {
             life.end(Loss::Unreachable(cause.clone()));
         }
         Failure::Unreachable(_)
+        | Failure::NoToken(_)
         | Failure::Broken
         | Failure::Bad(_)
         | Failure::Status(_)

@@ -35,6 +35,8 @@ impl Loss {
 pub(super) enum Failure {
     /// No connection came about: name, address or TLS.
     Unreachable(String),
+    /// There is no token for this agent; nothing was asked.
+    NoToken(String),
     /// The answer broke off, or its stream ended without one.
     Broken,
     /// The answer is none.
@@ -80,6 +82,7 @@ impl Failure {
     pub(super) fn fault(self) -> UpstreamFault {
         match self {
             Self::Unreachable(cause) => UpstreamFault::Unreachable(cause),
+            Self::NoToken(cause) => UpstreamFault::NoToken(cause),
             Self::Broken | Self::SessionGone => UpstreamFault::Died,
             Self::Bad(what) => UpstreamFault::BadReply(what),
             Self::Status(status) => UpstreamFault::Status(status),

@@ -8,7 +8,9 @@ use secrecy::SecretString;
 
 use crate::gate::{Carried, UserProof, apart};
 use crate::secret;
-use crate::wire::{Era, KnownMethod, Limits, Message, Mirrors, OutgoingTrace, header_value};
+use crate::wire::{
+    AgentToken, Era, KnownMethod, Limits, Message, Mirrors, OutgoingTrace, header_value,
+};
 
 use super::failure::Failure;
 
@@ -199,6 +201,14 @@ pub(super) fn go_on(headers: &mut HeaderMap, trace: Option<&OutgoingTrace>) {
     }
 }
 
+/// The agent's token that is exchanged for what the server gets.
+pub(super) fn subject(proof: Option<&UserProof>) -> Option<&AgentToken> {
+    match proof {
+        Some(UserProof::Subject(token)) => Some(token),
+        Some(UserProof::Assertion(_) | UserProof::Token(_)) | None => None,
+    }
+}
+
 /// Adds the assertion or the agent's token; `now` is seconds since 1970. The gate forwards no other header of
 /// the agent.
 pub(super) fn identify(
@@ -213,6 +223,8 @@ pub(super) fn identify(
             let text = text.map_err(|cause| Failure::bad(format!("nothing was asked: {cause}")))?;
             (IDENTITY_HEADER, HeaderValue::from_str(&text).ok())
         }
+        // It is exchanged for what the server gets.
+        Some(UserProof::Subject(_)) => return Ok(()),
         Some(UserProof::Token(token)) if !token.is_valid_at(now) => {
             return Err(Failure::bad(
                 "nothing was asked: the user's token has expired",
@@ -244,7 +256,6 @@ fn encoded(value: &str) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::AgentToken;
 
     #[test]
     fn a_name_that_is_no_plain_text_is_sent_as_base64() {

@@ -141,14 +141,17 @@ impl Life {
         headers::mirror(&mut headers, &self.parts.mirrors, carried, &line, limits);
         headers::identify(&mut headers, proof, self.now())?;
         let body = Some(line.into());
-        self.parts.send(Method::POST, headers, body).await
+        let subject = headers::subject(proof);
+        self.parts.send(Method::POST, headers, body, subject).await
     }
 
     /// Asks for a stream of the session, from after an event on.
     pub(super) async fn get(&self, after: Option<&HeaderValue>) -> Result<Response, Failure> {
         let mut headers = self.known().of_stream(after);
-        headers::identify(&mut headers, self.proof().as_ref(), self.now())?;
-        self.parts.send(Method::GET, headers, None).await
+        let proof = self.proof();
+        headers::identify(&mut headers, proof.as_ref(), self.now())?;
+        let subject = headers::subject(proof.as_ref());
+        self.parts.send(Method::GET, headers, None, subject).await
     }
 
     /// Tells the server that the session is over, if it has an id. Whatever it answers, it is.
@@ -161,8 +164,10 @@ impl Life {
             std::mem::take(&mut *known).of_end()
         };
         let told = async {
-            headers::identify(&mut headers, self.proof().as_ref(), self.now())?;
-            self.parts.ask(Method::DELETE, headers, None).await
+            let proof = self.proof();
+            headers::identify(&mut headers, proof.as_ref(), self.now())?;
+            let subject = headers::subject(proof.as_ref());
+            self.parts.ask(Method::DELETE, headers, None, subject).await
         };
         let answered = timeout(self.parts.settings.notice_timeout, told).await;
         if !matches!(answered, Ok(Ok(_))) {

@@ -39,7 +39,10 @@ pub use conceal::{Conceal, TooShort};
 pub use events::HttpEvents;
 pub use failure::Loss;
 pub use http_event::{HttpEvent, HttpGiveUp};
-pub use oauth::{ClientAuth, ClientCredentials, ClientSecret, TokenServer};
+pub use oauth::{
+    Actor, ClientAuth, ClientCredentials, ClientSecret, ExchangeClient, MAX_EXCHANGED_TOKENS,
+    TokenExchange, TokenServer, TokenType,
+};
 pub use reach::Reach;
 pub use secret_file::SecretFault;
 pub use sender::HttpSender;

@@ -11,6 +11,7 @@ use crate::wire::Mirrors;
 use super::connections::{Asking, Connections, Response};
 use super::credential::Credential;
 use super::failure::Failure;
+use super::oauth::Subject;
 use super::reach::{Attempt, By, Reachability};
 use super::settings::HttpSettings;
 
@@ -42,9 +43,10 @@ impl Parts {
         method: Method,
         headers: HeaderMap,
         body: Option<Bytes>,
+        subject: Subject<'_>,
     ) -> Result<Response, Failure> {
         let attempt = self.reachability.begin(By::Conversation);
-        let answered = self.ask(method, headers, body).await;
+        let answered = self.ask(method, headers, body, subject).await;
         self.note(&attempt, &answered);
         answered
     }
@@ -63,22 +65,17 @@ impl Parts {
 
     /// Sends a request: a second time if the server refuses the token and there is another one. What
     /// was refused with 401 was not looked at, so that nothing is done twice.
+    ///
+    /// `subject` is the agent's token where the credential is got in exchange for it.
     pub(super) async fn ask(
         &self,
         method: Method,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Option<Bytes>,
+        subject: Subject<'_>,
     ) -> Result<Response, Failure> {
-        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        for (name, value) in &self.headers {
-            headers.entry(name).or_insert_with(|| value.clone());
-        }
-        let mut asking = Asking {
-            method,
-            headers,
-            body,
-        };
-        let Some(shown) = self.credential.present().await? else {
+        let mut asking = self.asking(method, headers, body);
+        let Some(shown) = self.credential.present(subject).await? else {
             return self.server.ask(asking).await;
         };
         let again = self.credential.is_renewed().then(|| asking.clone());
@@ -88,12 +85,44 @@ impl Parts {
         else {
             return Ok(response);
         };
-        match self.credential.instead_of(&shown).await {
+        match self.credential.instead_of(&shown, subject).await {
             Some(other) => {
                 again.headers.insert(AUTHORIZATION, other.header);
                 self.server.ask(again).await
             }
             None => Ok(response),
+        }
+    }
+
+    /// Looks whether the server is there, for no agent: without a token where only agents have one.
+    pub(super) async fn probe(&self, headers: HeaderMap) -> Result<Response, Failure> {
+        if self.credential.needs_an_agent() {
+            return self
+                .server
+                .ask(self.asking(Method::GET, headers, None))
+                .await;
+        }
+        self.ask(Method::GET, headers, None, None).await
+    }
+
+    /// Whose attempt such a look is.
+    pub(super) fn prober(&self) -> By {
+        if self.credential.needs_an_agent() {
+            By::Anonymous
+        } else {
+            By::Gate
+        }
+    }
+
+    fn asking(&self, method: Method, mut headers: HeaderMap, body: Option<Bytes>) -> Asking {
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        for (name, value) in &self.headers {
+            headers.entry(name).or_insert_with(|| value.clone());
+        }
+        Asking {
+            method,
+            headers,
+            body,
         }
     }
 }

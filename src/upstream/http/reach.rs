@@ -88,6 +88,8 @@ const REFUSED_AGAIN: Duration = Duration::from_mins(1);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum By {
     Gate,
+    /// The gate's, without the token that only agents have.
+    Anonymous,
     Conversation,
 }
 
@@ -126,6 +128,8 @@ impl Reachability {
         now: Duration,
     ) {
         let says = match answered {
+            // The server was not asked: this says nothing of it.
+            Err(Failure::NoToken(_)) => return,
             Ok(status) => of_status(status, attempt.by),
             Err(Failure::Unreachable(_)) => Says::Gone,
             Err(
@@ -294,6 +298,7 @@ impl Seen {
 /// answered.
 fn of_status(status: StatusCode, by: By) -> Says {
     match status.as_u16() {
+        401 if by == By::Anonymous => Says::There,
         401 | 407 => unanswered(by),
         502..=504 => Says::Busy,
         _ => Says::There,
@@ -302,7 +307,7 @@ fn of_status(status: StatusCode, by: By) -> Says {
 
 fn unanswered(by: By) -> Says {
     match by {
-        By::Gate => Says::Gone,
+        By::Gate | By::Anonymous => Says::Gone,
         By::Conversation => Says::Odd,
     }
 }
@@ -319,7 +324,9 @@ fn why(answered: Result<StatusCode, &Failure>) -> String {
     match answered {
         Ok(status) => format!("its status is {}", status.as_u16()),
         Err(Failure::Status(status)) => format!("its status is {status}"),
-        Err(Failure::Unreachable(cause) | Failure::Bad(cause)) => cause.clone(),
+        Err(Failure::Unreachable(cause) | Failure::NoToken(cause) | Failure::Bad(cause)) => {
+            cause.clone()
+        }
         Err(Failure::Broken | Failure::Unread(_) | Failure::SessionGone) => {
             "it did not answer".to_owned()
         }

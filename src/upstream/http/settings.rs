@@ -15,7 +15,7 @@ use crate::upstream::Backoff;
 use crate::wire::Limits;
 
 use super::conceal::{Conceal, Nobody};
-use super::oauth::ClientCredentials;
+use super::oauth::{ClientCredentials, TokenExchange};
 use super::secret_file::SecretFault;
 
 /// What to connect to, and how.
@@ -66,6 +66,8 @@ pub enum Auth {
     /// An authorization server gives it, and another one before it expires, or when the server refuses
     /// it.
     Client(Box<ClientCredentials>),
+    /// An authorization server gives one for each agent, in exchange for the agent's own.
+    Exchange(Box<TokenExchange>),
 }
 
 /// Where `http` without TLS is accepted.

@@ -5,20 +5,19 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use secrecy::SecretString;
-use tokio::task::spawn_blocking;
 use url::form_urlencoded::Serializer;
 
 use crate::outward::HttpResponse;
-use crate::secret;
+use crate::wire::Document;
 
 use super::super::conceal::Conceal;
 use super::super::connections::Connections;
-use super::super::secret_file::{self, SecretFault};
 use super::super::settings::{HttpClientError, HttpSettings};
+use super::client_secret;
 use super::discovery::{Discovery, Endpoint};
 use super::fault::{Of, TokenFault};
 use super::read;
-use super::settings::{ClientAuth, ClientCredentials, ClientSecret};
+use super::settings::ClientCredentials;
 
 /// Bytes of an answer with a token.
 const MAX_BYTES: usize = 256 * 1024;
@@ -35,6 +34,16 @@ pub(super) struct Granted {
     pub(super) token: SecretString,
     /// `None` if nobody said how long it is good.
     pub(super) lifetime: Option<Duration>,
+    pub(super) renewal: Renewal,
+}
+
+/// When another token is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// Some time before it expires, while it is still shown.
+    Early,
+    /// Once it has expired.
+    Late,
 }
 
 impl Exchange {
@@ -49,46 +58,21 @@ impl Exchange {
             discovery: Discovery::new(credentials, settings, upstream)?,
             conceal: Arc::clone(&settings.conceal),
         };
-        if let ClientSecret::File(path) = &credentials.secret {
-            let concealed = exchange.concealed(secret_file::read(path));
-            concealed.map_err(|cause| HttpClientError::SecretFile {
-                key: "upstream.auth.client_secret_file",
-                path: path.clone(),
-                cause,
-            })?;
-        }
+        let key = "upstream.auth.client_secret_file";
+        client_secret::check(&credentials.secret, key, &*exchange.conceal)?;
         Ok(exchange)
     }
 
     pub(super) async fn token(&self) -> Result<Granted, TokenFault> {
         let endpoint = self.discovery.endpoint().await?;
-        // Read last, so that it is the one that is meant now; the file may lie where reading takes long.
-        let secret = match &self.credentials.secret {
-            ClientSecret::Value(secret) => secret.clone(),
-            ClientSecret::File(path) => {
-                let reading = path.clone();
-                let read = spawn_blocking(move || secret_file::read(&reading)).await;
-                let read = read.unwrap_or(Err(SecretFault::Late));
-                let path = path.clone();
-                let concealed = self.concealed(read);
-                concealed.map_err(|cause| TokenFault::Secret { path, cause })?
-            }
-        };
+        // Read last, so that it is the one that is meant now.
+        let secret = client_secret::present(&self.credentials.secret, &self.conceal).await?;
         let granted = self.ask(&endpoint, &secret).await;
         if granted.is_err() {
             // What was found may be out of date.
             self.discovery.forget();
         }
         granted
-    }
-
-    fn concealed(
-        &self,
-        read: Result<SecretString, SecretFault>,
-    ) -> Result<SecretString, SecretFault> {
-        let secret = read?;
-        self.conceal.conceal(&secret)?;
-        Ok(secret)
     }
 
     async fn ask(&self, endpoint: &Endpoint, secret: &SecretString) -> Result<Granted, TokenFault> {
@@ -108,14 +92,8 @@ impl Exchange {
         let id = &*credentials.client_id;
         let mut form = Serializer::new(String::new());
         form.append_pair("grant_type", "client_credentials");
-        let authorization = match credentials.client_auth.unwrap_or(endpoint.client_auth) {
-            ClientAuth::Basic => secret::basic(id, secret),
-            ClientAuth::Post => {
-                form.append_pair("client_id", id);
-                secret::append(&mut form, "client_secret", secret);
-                None
-            }
-        };
+        let auth = credentials.client_auth.unwrap_or(endpoint.client_auth);
+        let authorization = client_secret::show(&mut form, id, secret, auth);
         if !credentials.scopes.is_empty() {
             form.append_pair("scope", &credentials.scopes.join(" "));
         }
@@ -133,7 +111,19 @@ impl Exchange {
 
 fn granted(answer: &HttpResponse) -> Result<Granted, TokenFault> {
     let of = Of::Endpoint;
+    let read = answered(answer)?;
     let unfit = |what| TokenFault::Unfit { of, what };
+    let (token, lifetime) = read::token(read.root()).map_err(unfit)?;
+    Ok(Granted {
+        token: SecretString::from(&*token),
+        lifetime,
+        renewal: Renewal::Early,
+    })
+}
+
+/// The document of a token endpoint that gives a token.
+pub(super) fn answered(answer: &HttpResponse) -> Result<Document, TokenFault> {
+    let of = Of::Endpoint;
     let read = read::json(answer);
     if answer.status != 200 {
         let named = read.as_ref().and_then(|read| read::error(read.root()));
@@ -143,12 +133,8 @@ fn granted(answer: &HttpResponse) -> Result<Granted, TokenFault> {
             (_, status) => TokenFault::Status { of, status },
         });
     }
-    let read = read.ok_or_else(|| unfit("is no JSON"))?;
-    let (token, lifetime) = read::token(read.root()).map_err(unfit)?;
-    Ok(Granted {
-        token: SecretString::from(&*token),
-        lifetime,
-    })
+    let what = "is no JSON";
+    read.ok_or(TokenFault::Unfit { of, what })
 }
 
 #[cfg(test)]

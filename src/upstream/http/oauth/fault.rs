@@ -25,6 +25,12 @@ pub(super) enum TokenFault {
     NoMetadata,
     #[error("the authorization server refuses the gate as its client ({0})")]
     Refused(&'static str),
+    #[error("the authorization server does not exchange the agent's token ({0})")]
+    NotExchanged(&'static str),
+    #[error("there is no agent whose token could be exchanged")]
+    NoAgent,
+    #[error("the agent's token has expired, or is about to")]
+    Expiring,
     #[error("the access token cannot be kept secret: {0}")]
     Short(#[from] TooShort),
     #[error("no client can be set up: {0}")]
@@ -54,6 +60,9 @@ impl std::fmt::Display for Of {
 impl TokenFault {
     /// Whether asking again soon would be of no use, and may lock the client out.
     pub(super) fn is_refusal(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Changed)
+        matches!(
+            self,
+            Self::Refused(_) | Self::Changed | Self::NotExchanged(_)
+        )
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use secrecy::SecretString;
 use url::Url;
@@ -53,6 +54,79 @@ pub enum ClientAuth {
     Basic,
     /// In the form.
     Post,
+}
+
+/// How the gate gets a token for one server and one agent in exchange for the agent's own (RFC 8693).
+#[derive(Clone)]
+pub struct TokenExchange {
+    /// The only place that is ever sent the agent's token.
+    pub token_url: Url,
+    /// Who the gate is there, if it must say so.
+    pub client: Option<ExchangeClient>,
+    /// The most that the token may be good for; the authorization server chooses where there is none.
+    pub scopes: Vec<String>,
+    /// For whom the token is to be good (RFC 8707). `None` is the server's URL without the query where there is
+    /// no audience; empty is nothing at all.
+    pub resource: Option<String>,
+    /// By the name that the authorization server has for it.
+    pub audience: Option<String>,
+    pub subject_type: TokenType,
+    pub requested_type: TokenType,
+    /// Who acts for the agent's user.
+    pub actor: Option<Actor>,
+    /// No token is used for longer, whatever the authorization server says.
+    pub max_lifetime: Duration,
+}
+
+/// Who the gate is where tokens are exchanged.
+#[derive(Debug, Clone)]
+pub struct ExchangeClient {
+    pub id: String,
+    /// `None`: it says its name alone (RFC 6749, section 3.2.1).
+    pub secret: Option<ClientSecret>,
+    pub auth: ClientAuth,
+}
+
+/// A token of who acts for the agent's user.
+#[derive(Debug, Clone)]
+pub struct Actor {
+    pub token: ClientSecret,
+    pub token_type: TokenType,
+}
+
+/// RFC 8693, section 3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TokenType {
+    AccessToken,
+    Jwt,
+}
+
+impl TokenExchange {
+    /// The longest use of a token, unless another one is configured.
+    pub const MAX_LIFETIME: Duration = Duration::from_mins(15);
+}
+
+impl TokenType {
+    pub(super) const ALL: [Self; 2] = [Self::AccessToken, Self::Jwt];
+
+    pub fn urn(self) -> &'static str {
+        match self {
+            Self::AccessToken => "urn:ietf:params:oauth:token-type:access_token",
+            Self::Jwt => "urn:ietf:params:oauth:token-type:jwt",
+        }
+    }
+}
+
+/// Without the place: a URL may hold a key.
+impl fmt::Debug for TokenExchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenExchange")
+            .field("client", &self.client)
+            .field("scopes", &self.scopes)
+            .field("audience", &self.audience)
+            .field("max_lifetime", &self.max_lifetime)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Without the place: a URL may hold a key.

@@ -3,20 +3,23 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use secrecy::SecretString;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
 use crate::secret;
 use crate::upstream::{Backoff, Delays};
+use crate::wire::AgentToken;
 
 use super::super::bearer::{Shown, bearer};
 use super::super::conceal::Conceal;
 use super::super::connections::Connections;
 use super::super::failure::Failure;
 use super::super::settings::{HttpClientError, HttpSettings};
-use super::exchange::{Exchange, Granted};
+use super::exchange::{Exchange, Granted, Renewal};
 use super::fault::{Of, TokenFault};
 use super::settings::ClientCredentials;
+use super::token_exchange::SubjectExchange;
 
 /// A token is renewed when a fifth of its life is left, or this much.
 const MARGIN: Duration = Duration::from_mins(1);
@@ -34,15 +37,21 @@ const REFUSED: Duration = Duration::from_secs(30);
 /// For one token, metadata included.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Tokens for all conversations with one server.
+/// Tokens for all conversations with one server, or for those that one agent's token began.
 pub(in super::super) struct AccessTokens {
-    exchange: Exchange,
+    source: TokenSource,
     server: String,
     conceal: Arc<dyn Conceal>,
     clock: Arc<dyn Clock>,
     state: Mutex<State>,
     /// Held by the one who fetches.
     turn: tokio::sync::Mutex<()>,
+}
+
+/// Where tokens come from.
+enum TokenSource {
+    Client(Box<Exchange>),
+    Subject(Arc<SubjectExchange>),
 }
 
 struct State {
@@ -55,6 +64,7 @@ struct State {
 
 struct Held {
     shown: Shown,
+    token: SecretString,
     renew: Option<Duration>,
     expires: Option<Duration>,
 }
@@ -64,6 +74,9 @@ struct Failed {
     /// Until then nothing is asked.
     until: Duration,
 }
+
+/// The agent's token that another one is wanted for. It is never kept here.
+pub(in super::super) type Subject<'a> = Option<&'a AgentToken>;
 
 /// Why a token is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +94,16 @@ impl AccessTokens {
         settings: &HttpSettings,
         upstream: Connections,
     ) -> Result<Self, HttpClientError> {
+        let exchange = Exchange::new(credentials, settings, upstream)?;
+        Ok(Self::of(TokenSource::Client(Box::new(exchange)), settings))
+    }
+
+    /// Tokens in exchange for one agent's.
+    pub(super) fn in_exchange(exchange: Arc<SubjectExchange>, settings: &HttpSettings) -> Self {
+        Self::of(TokenSource::Subject(exchange), settings)
+    }
+
+    fn of(source: TokenSource, settings: &HttpSettings) -> Self {
         // Somebody waits for the first ones; later ones are not asked for in vain too often.
         let delays = Delays::new(&Backoff {
             first: Duration::from_secs(1),
@@ -88,8 +111,8 @@ impl AccessTokens {
             seed: settings.backoff.seed,
             ..Backoff::default()
         });
-        Ok(Self {
-            exchange: Exchange::new(credentials, settings, upstream)?,
+        Self {
+            source,
             server: settings.name.clone(),
             conceal: Arc::clone(&settings.conceal),
             clock: Arc::clone(&settings.clock),
@@ -100,34 +123,55 @@ impl AccessTokens {
                 delays,
             }),
             turn: tokio::sync::Mutex::new(()),
-        })
+        }
     }
 
-    pub(in super::super) async fn present(self: &Arc<Self>) -> Result<Shown, Failure> {
+    pub(in super::super) async fn present(
+        self: &Arc<Self>,
+        subject: Subject<'_>,
+    ) -> Result<Shown, Failure> {
         if let Some(shown) = self.good() {
             if self.is_needed(Cause::Age) {
-                let own = Arc::clone(self);
-                tokio::spawn(async move { own.fetch(Cause::Age).await });
+                let (own, subject) = (Arc::clone(self), subject.cloned());
+                tokio::spawn(async move { own.fetch(Cause::Age, subject.as_ref()).await });
             }
+            let concealed = self.conceal_again();
+            concealed.map_err(|fault| Failure::NoToken(told(&fault)))?;
             return Ok(shown);
         }
-        self.fetch(Cause::Age).await;
+        self.fetch(Cause::Age, subject).await;
         self.good().ok_or_else(|| {
             let state = self.lock();
             let fault = state.failed.as_ref().map(|failed| &failed.fault);
             let cause = fault.map_or_else(|| "there is no access token".to_owned(), told);
-            Failure::Unreachable(cause)
+            match &self.source {
+                TokenSource::Client(_) => Failure::Unreachable(cause),
+                TokenSource::Subject(_) => Failure::NoToken(cause),
+            }
         })
     }
 
     /// Another token than the one that was refused, if there is one or can be.
-    pub(in super::super) async fn instead_of(self: &Arc<Self>, refused: &Shown) -> Option<Shown> {
+    pub(in super::super) async fn instead_of(
+        self: &Arc<Self>,
+        refused: &Shown,
+        subject: Subject<'_>,
+    ) -> Option<Shown> {
         let other = || self.good().filter(|it| it.number != refused.number);
         if let Some(other) = other() {
             return Some(other);
         }
-        self.fetch(Cause::Refusal(refused.number)).await;
+        self.fetch(Cause::Refusal(refused.number), subject).await;
         other()
+    }
+
+    /// One of many is known to the redactor for as long as it is shown.
+    fn conceal_again(&self) -> Result<(), TokenFault> {
+        let token = self.lock().held.as_ref().map(|held| held.token.clone());
+        match (&self.source, token) {
+            (TokenSource::Subject(_), Some(token)) => Ok(self.conceal.conceal(&token)?),
+            (TokenSource::Client(_), _) | (TokenSource::Subject(_), None) => Ok(()),
+        }
     }
 
     /// The token that can be shown.
@@ -158,24 +202,30 @@ impl AccessTokens {
 
     /// On its own: whoever asked may go away, and must not take the turn of all along. Whoever comes
     /// second finds what the first one fetched.
-    async fn fetch(self: &Arc<Self>, cause: Cause) {
-        let own = Arc::clone(self);
+    async fn fetch(self: &Arc<Self>, cause: Cause, subject: Subject<'_>) {
+        let (own, subject) = (Arc::clone(self), subject.cloned());
         let turn = tokio::spawn(async move {
             let _turn = own.turn.lock().await;
             if own.is_needed(cause) {
-                own.attempt(cause).await;
+                own.attempt(cause, subject.as_ref()).await;
             }
         });
         // One that panicked has fetched nothing.
         let _ = turn.await;
     }
 
-    async fn attempt(&self, cause: Cause) {
+    async fn attempt(&self, cause: Cause, subject: Subject<'_>) {
         let began = self.clock.elapsed();
         if cause != Cause::Age {
             self.lock().replaced = Some(began);
         }
-        let fetched = timeout(PATIENCE, self.exchange.token()).await;
+        let fetched = timeout(PATIENCE, async {
+            match &self.source {
+                TokenSource::Client(exchange) => exchange.token().await,
+                TokenSource::Subject(exchange) => exchange.token(subject).await,
+            }
+        });
+        let fetched = fetched.await;
         let fetched = fetched.unwrap_or(Err(TokenFault::Late));
         match fetched.and_then(|granted| self.held(&granted, began)) {
             Ok(held) => {
@@ -205,9 +255,13 @@ impl AccessTokens {
         self.conceal.conceal(&granted.token)?;
         let last = self.lock().held.as_ref().map(|held| held.shown.number);
         let number = last.map_or(0, |last| last.saturating_add(1));
-        let early = |lifetime: Duration| lifetime.saturating_sub(MARGIN.min(lifetime / 5));
+        let early = |lifetime: Duration| match granted.renewal {
+            Renewal::Early => lifetime.saturating_sub(MARGIN.min(lifetime / 5)),
+            Renewal::Late => lifetime,
+        };
         Ok(Held {
             shown: Shown { header, number },
+            token: granted.token.clone(),
             renew: granted.lifetime.map(|it| began + early(it)),
             expires: granted.lifetime.map(|it| began + it),
         })

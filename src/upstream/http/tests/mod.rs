@@ -2,6 +2,7 @@
 
 mod answers;
 mod clients;
+mod exchanges;
 mod headers;
 mod kit;
 mod ordinary;
