@@ -238,6 +238,7 @@ impl Agent {
             id: id.into(),
             asserted_name: None,
             user: None,
+            actors: Vec::new(),
             roles: Vec::new(),
         }
     }
@@ -253,6 +254,13 @@ impl Agent {
     #[must_use]
     pub fn of_user(mut self, user: impl Into<Text>) -> Self {
         self.user = Some(user.into());
+        self
+    }
+
+    /// Who acts for it, the present one first.
+    #[must_use]
+    pub fn with_actors<T: Into<Text>>(mut self, actors: impl IntoIterator<Item = T>) -> Self {
+        self.actors.extend(actors.into_iter().map(Into::into));
         self
     }
 

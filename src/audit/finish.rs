@@ -195,10 +195,11 @@ impl Agent {
             id,
             asserted_name,
             user,
+            actors,
             roles,
         } = self;
         let names = asserted_name.iter_mut().chain(user);
-        iter::once(id).chain(names).chain(roles)
+        iter::once(id).chain(names).chain(actors).chain(roles)
     }
 }
 

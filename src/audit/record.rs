@@ -300,7 +300,7 @@ pub struct Transports {
     pub upstream: &'static str,
 }
 
-/// Who asked. `id`, `user` and `roles` are what the gate established; `asserted_name` is what the agent
+/// Who asked. `id`, `user`, `actors` and `roles` are what the gate established; `asserted_name` is what the agent
 /// says of itself: a label, never an identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Agent {
@@ -309,6 +309,8 @@ pub struct Agent {
     pub asserted_name: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user: Option<Text>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actors: Vec<Text>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub roles: Vec<Text>,
 }

@@ -337,6 +337,28 @@ mod tests {
     }
 
     #[test]
+    fn the_latest_that_are_learned_are_remembered_and_more_of_them_where_there_is_room() {
+        let nth = |number: usize| SecretString::from(format!("token-number-{number:04}"));
+        for (room, most) in [(0, 32), (256, 288)] {
+            let redactor = Redactor::default();
+            redactor.make_room(room);
+            redactor.make_room(0);
+            let is_known = |number: usize| {
+                let text = format!("token-number-{number:04}");
+                redactor.redact(&text) != text
+            };
+            for number in 0..most {
+                redactor.learn(&nth(number)).unwrap();
+                // One that is used all the time.
+                redactor.learn(&nth(0)).unwrap();
+            }
+            assert!((0..most).all(is_known), "{room}");
+            redactor.learn(&nth(most)).unwrap();
+            assert!(is_known(0) && !is_known(1) && is_known(2), "{room}");
+        }
+    }
+
+    #[test]
     fn what_is_learned_is_found_by_every_clone_and_the_old_is_not_forgotten_for_the_new() {
         let redactor = redactor(&["s3cret"]);
         let clone = redactor.clone();

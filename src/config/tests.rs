@@ -18,6 +18,7 @@ mod sandbox;
 mod secrets;
 mod servers;
 mod telemetry;
+mod token_exchange;
 mod unreadable;
 mod user_identity;
 

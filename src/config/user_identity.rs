@@ -82,6 +82,17 @@ impl IdentityFields {
             }
         }
     }
+
+    /// The setting for a server that knows the user by the token that it gets.
+    pub(super) fn exchanged(&self, section: &mut ConfigSection<'_, '_>) -> UserIdentity {
+        let reason = "does not apply when auth.type is 'token_exchange'";
+        let help = "remove it: the server knows the user by the token that it gets";
+        if !matches!(self.kind, Some(IdentityKind::None) | None) {
+            section.only_when(&["identity"], reason, help);
+        }
+        section.only_when(&["identity_audience"], reason, help);
+        UserIdentity::Exchange
+    }
 }
 
 /// Nothing is written. What is written wrong has been told, and is not taken for that.
@@ -95,14 +106,6 @@ fn without_effect(section: &mut ConfigSection<'_, '_>) {
         let help = "add `identity = \"meta\"`, `\"header\"` or `\"forward\"`, or remove it";
         section.refuse("identity_audience", reason, Some(help));
     }
-}
-
-/// The server knows the user by the token that it gets.
-pub(super) fn exchanged(section: &mut ConfigSection<'_, '_>) -> UserIdentity {
-    let reason = "does not apply when auth.type is 'token_exchange'";
-    let help = "remove it: the server knows the user by the token that it gets";
-    section.only_when(&["identity", "identity_audience"], reason, help);
-    UserIdentity::Exchange
 }
 
 fn forward(section: &mut ConfigSection<'_, '_>) {

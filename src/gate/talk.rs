@@ -77,6 +77,7 @@ fn scope(session: &Session) -> Scope {
     let state = session.state();
     let mut agent =
         audit::Agent::new(&state.parties.agent.id).with_roles(state.parties.roles.iter());
+    agent = agent.with_actors(state.parties.agent.actors.iter());
     if let Some(user) = &state.parties.agent.user {
         agent = agent.of_user(user);
     }

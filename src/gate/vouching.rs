@@ -21,19 +21,32 @@ use super::user_identity::{ShownIdentity, UserIdentities, UserIdentity, UserProo
 #[derive(Debug)]
 pub(super) struct Vouching(pub(super) Arc<UserIdentities>);
 
+impl Vouching {
+    fn keeps_tokens(&self) -> bool {
+        let mut all = Instance::ALL.iter().map(|instance| self.0.of(*instance));
+        all.any(|it| matches!(it, UserIdentity::Forward(_) | UserIdentity::Exchange))
+    }
+}
+
 impl Filter for Vouching {
     /// A message without a token for the server goes nowhere, whatever it asks for.
     fn on_classified(&self, cx: &mut RequestContext<'_>) -> Result<(), Stop> {
         let identified = &cx.understood.identified;
-        let to = self.0.of(identified.scene.run.instance);
-        if let (Side::Agent, UserIdentity::Forward(server)) = (identified.from, to) {
-            let token = cx.trail.carried.headers.token.as_ref();
-            let token = forwardable(token, server, cx.now.now_ms)?;
-            cx.session.state().agent_side.vouched.token = Some(token.clone());
+        if identified.from != Side::Agent {
+            return Ok(());
         }
-        if let (Side::Agent, UserIdentity::Exchange) = (identified.from, to) {
-            let token = cx.trail.carried.headers.token.as_ref();
-            let token = exchangeable(token, cx.now.now_ms)?;
+        let token = cx.trail.carried.headers.token.as_ref();
+        match self.0.of(identified.scene.run.instance) {
+            UserIdentity::Forward(server) => {
+                forwardable(token, server, cx.now.now_ms)?;
+            }
+            UserIdentity::Exchange => {
+                exchangeable(token, cx.now.now_ms)?;
+            }
+            UserIdentity::None | UserIdentity::Meta(_) | UserIdentity::Header(_) => {}
+        }
+        // The session may go on with another instance, which gets a handshake first.
+        if let Some(token) = token.filter(|_| self.keeps_tokens()) {
             cx.session.state().agent_side.vouched.token = Some(token.clone());
         }
         Ok(())

@@ -41,6 +41,8 @@ pub struct Identity {
     pub subject: String,
     /// The human behind it, if the token names one.
     pub user: Option<String>,
+    /// Who acts for it, the present one first (RFC 8693, section 4.1).
+    pub actors: Vec<String>,
     pub roles: Vec<String>,
     pub groups: Vec<String>,
     /// Those that the token grants.
@@ -90,6 +92,7 @@ impl Identity {
         Self {
             subject: subject.into(),
             user: None,
+            actors: Vec::new(),
             roles: Vec::new(),
             groups: Vec::new(),
             capabilities: Vec::new(),

@@ -10,6 +10,8 @@ pub struct Agent {
     pub roles: Vec<String>,
     pub teams: Vec<String>,
     pub user: Option<String>,
+    /// Who acts for it by its token, the present one first; no policy reads them.
+    pub actors: Vec<String>,
     pub client: Client,
     /// Higher is more trusted; by default 0.
     pub trust: i64,

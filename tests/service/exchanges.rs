@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 
@@ -18,7 +19,7 @@ use crate::support::http::{Agent, Answer};
 use crate::support::json::json;
 use crate::support::processes::eventually;
 use crate::support::serving::Serving;
-use crate::support::setup::{ALLOW_ALL, Setup};
+use crate::support::setup::{ALLOW_ALL, GATE, Setup};
 
 const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"tester","version":"1"}}}"#;
 
@@ -295,4 +296,228 @@ fn each_agent_reaches_the_server_with_its_own_exchanged_token_and_never_with_its
     }
     let secret = "client-s3cr3t-canary".to_owned();
     server.check_secrecy(&gate, &[&tokens[..], &[secret]].concat());
+}
+
+#[test]
+fn a_token_that_the_server_revoked_is_exchanged_anew_and_a_server_that_accepts_none_is_not_asked_without_end()
+ {
+    let server = Exchanging::start();
+    let gate = Serving::start(server.setup(""));
+    let alice = server.token("alice");
+    let agent = with(&gate, &alice).in_session();
+    is_known(&agent.echo(1, "before"), "alice");
+    assert_eq!(server.exchanged_for("alice"), 1);
+    server.state().accepted.clear();
+    is_known(&agent.echo(2, "after"), "alice");
+    assert_eq!(server.exchanged_for("alice"), 2);
+    server.state().accepted.clear();
+    for id in 3..6 {
+        let answer = agent.echo(id, "never");
+        assert!(answer.body.contains("\"error\""), "{answer:?}");
+    }
+    assert_eq!(server.exchanged_for("alice"), 2);
+    // The resource is the server's own URL where nothing else is written.
+    let form = server.state().forms[0].1.clone();
+    assert_eq!(form["resource"], server.url);
+    assert!(!form.contains_key("audience") && !form.contains_key("scope"));
+    server.check_secrecy(&gate, &[alice]);
+}
+
+#[test]
+fn an_exchange_that_fails_refuses_the_message_of_its_agent_alone_and_is_recorded() {
+    let server = Exchanging::start();
+    let gate = Serving::start(server.setup(", scopes = [\"mcp:tools\"]"));
+    let bob = with(&gate, &server.token("bob")).in_session();
+    is_known(&bob.echo(1, "mine"), "bob");
+    let given = r#"{"access_token":"TOKEN","issued_token_type":"urn:ietf:params:oauth:token-type:access_token","token_type":"Bearer""#;
+    let cases: [(&str, String, &str); 6] = [
+        (
+            "400 Bad Request",
+            r#"{"error":"invalid_grant","error_description":"I was shown TOKEN"}"#.to_owned(),
+            "(invalid_grant)",
+        ),
+        (
+            "400 Bad Request",
+            r#"{"error":"invalid_target"}"#.to_owned(),
+            "(invalid_target)",
+        ),
+        (
+            "200 OK",
+            format!(r#"{given},"scope":"mcp:tools admin"}}"#),
+            "a scope that the gate did not ask for",
+        ),
+        (
+            "200 OK",
+            format!("{given}}}").replace(":access_token\"", ":refresh_token\""),
+            "has no `issued_token_type`",
+        ),
+        ("200 OK", given.to_owned(), "is no JSON"),
+        ("503 Service Unavailable", String::new(), "the status 503"),
+    ];
+    let mut tokens = Vec::new();
+    for (number, (status, body, why)) in cases.into_iter().enumerate() {
+        server.state().instead = Some((status, body));
+        let alice = server
+            .key
+            .token_in("alice", &format!("\"jti\":\"{number}\","));
+        let answer = with(&gate, &alice).post(INITIALIZE);
+        is_refused(&answer);
+        assert!(!answer.body.contains(why), "{answer:?}");
+        records(&gate, "token_exchange_failed", why);
+        is_known(&bob.echo(2, "mine"), "bob");
+        tokens.push(alice);
+    }
+    server.state().instead = None;
+    let alice = server.token("alice");
+    is_known(&with(&gate, &alice).in_session().echo(1, "mine"), "alice");
+    tokens.push(alice);
+    server.check_secrecy(&gate, &tokens);
+    // What became of one agent says nothing of the server.
+    let (main, _) = gate.url.rsplit_once('/').unwrap();
+    let health = Agent::at(&format!("{main}/health")).request("GET", "");
+    assert_eq!(health.status, 200, "{health:?}");
+}
+
+#[test]
+fn a_slow_exchange_of_one_agent_holds_up_no_other() {
+    let server = Exchanging::start();
+    server.state().slow = Some("alice");
+    let gate = Serving::start(server.setup(""));
+    let alice = with(&gate, &server.token("alice"));
+    let waiting = thread::spawn(move || alice.in_session().echo(1, "mine"));
+    eventually(|| match server.exchanged_for("alice") {
+        0 => Err("nothing was asked for alice".to_owned()),
+        _ => Ok(()),
+    });
+    is_known(
+        &with(&gate, &server.token("bob"))
+            .in_session()
+            .echo(1, "mine"),
+        "bob",
+    );
+    server.state().slow = None;
+    is_known(&waiting.join().unwrap(), "alice");
+    assert_eq!(server.exchanged_for("alice"), 1);
+}
+
+#[test]
+fn agents_without_sessions_have_tokens_of_their_own_too() {
+    let server = Exchanging::start();
+    let gate = Serving::start(server.setup(""));
+    let call = |token: &str| {
+        let agent = with(&gate, token)
+            .with("MCP-Protocol-Version: 2026-07-28")
+            .with("Mcp-Method: tools/call")
+            .with("Mcp-Name: echo");
+        agent.post(r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"echo","arguments":{"text":"mine"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#)
+    };
+    // What fails for one token does not stay with its agent.
+    let refused = server.key.token_in("alice", "\"jti\":\"refused\",");
+    server.state().instead = Some(("400 Bad Request", r#"{"error":"invalid_grant"}"#.to_owned()));
+    let answer = call(&refused);
+    assert!(answer.body.contains("\"error\""), "{answer:?}");
+    records(&gate, "token_exchange_failed", "(invalid_grant)");
+    {
+        let mut state = server.state();
+        state.instead = None;
+        state.forms.clear();
+    }
+    let tokens = ["alice", "bob"].map(|subject| server.token(subject));
+    for _ in 0..2 {
+        is_known(&call(&tokens[0]), "alice");
+        is_known(&call(&tokens[1]), "bob");
+    }
+    // Another token of the same agent is exchanged for itself.
+    let other = server.key.token_in("alice", "\"jti\":\"other\",");
+    is_known(&call(&other), "alice");
+    assert_eq!(
+        (server.exchanged_for("alice"), server.exchanged_for("bob")),
+        (2, 1)
+    );
+    let all = [&tokens[..], &[other]].concat();
+    server.check_secrecy(&gate, &all);
+}
+
+#[test]
+fn several_servers_get_different_tokens_of_one_agent_each_alone_and_in_one_endpoint() {
+    let (tickets, mail) = (Exchanging::start(), Exchanging::start());
+    let mut setup = tickets.setup(", audience = \"tickets\"");
+    setup.key = Some("tickets");
+    setup.more = format!(
+        "[flow]\nflow_in = 'off'\nflow_context = 'off'\n[unified]\nwait = '30s'\n\
+         [servers.mail]\nurl = {:?}\n{}\n",
+        mail.url,
+        mail.auth(", audience = \"mail\"")
+    );
+    let gate = Serving::start(setup);
+    let alice = tickets.token("alice");
+    let (main, _) = gate.url.rsplit_once('/').unwrap();
+    let at = |path: &str| {
+        let agent = Agent::at(&format!("{main}{path}"));
+        agent
+            .with(format!("Authorization: Bearer {alice}"))
+            .in_session()
+    };
+    is_known(&at("/tickets").echo(1, "mine"), "alice");
+    is_known(&at("/mail").echo(1, "mine"), "alice");
+    let all = at("");
+    for tool in ["tickets__echo", "mail__echo"] {
+        let call = format!(
+            r#"{{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"mine"}}}}}}"#
+        );
+        is_known(&all.post(&call), "alice");
+    }
+    for (server, audience) in [(&tickets, "tickets"), (&mail, "mail")] {
+        assert_eq!(server.exchanged_for("alice"), 1, "{audience}");
+        assert_eq!(server.state().forms[0].1["audience"], audience);
+        server.check_secrecy(&gate, std::slice::from_ref(&alice));
+    }
+}
+
+#[test]
+fn a_token_whose_chain_of_actors_is_malformed_or_too_long_lets_nobody_in() {
+    let server = Exchanging::start();
+    let gate = Serving::start(server.setup(""));
+    let with_act = |act: &str| {
+        let token = server.key.token_in("alice", &format!("\"act\":{act},"));
+        with(&gate, &token)
+    };
+    let four = r#"{"sub":"a","act":{"sub":"b","act":{"sub":"c","act":{"sub":"d"}}}}"#;
+    is_known(&with_act(four).in_session().echo(1, "mine"), "alice");
+    let five = four.replace(r#"{"sub":"d"}"#, r#"{"sub":"d","act":{"sub":"e"}}"#);
+    for act in [&*five, "[]", "{}", r#"{"sub":7}"#, "\"gate\""] {
+        let answer = with_act(act).post(INITIALIZE);
+        assert_eq!(answer.status, 401, "{act}: {answer:?}");
+        assert!(answer.body.contains("`act`"), "{act}: {answer:?}");
+    }
+    records(&gate, "token_actors_invalid", "BLOCK");
+    records(&gate, "\"actors\":[\"a\",\"b\",\"c\",\"d\"]", "tool_call");
+    assert_eq!(server.exchanged_for("alice"), 1);
+}
+
+#[test]
+fn no_command_asks_a_server_that_only_agents_have_a_token_for() {
+    let server = Exchanging::start();
+    let one = server.setup("");
+    let mut several = server.setup("");
+    several.key = Some("tickets");
+    for (setup, words) in [
+        (&one, &["tools", "lock"][..]),
+        (&one, &["tools", "lock", "--force"]),
+        (&several, &["servers", "check", "tickets"]),
+    ] {
+        let arguments = setup.arguments();
+        let file = arguments.last().unwrap();
+        let mut command = Command::new(GATE);
+        let command = command.args(words).args(["--config", file]);
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "{words:?} {output:?}");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            said.contains("only agents have a token"),
+            "{words:?} {said}"
+        );
+    }
+    assert!(server.state().shown.is_empty() && server.state().forms.is_empty());
 }

@@ -292,6 +292,7 @@ fn agent_of(identity: Identity) -> Agent {
     let Identity {
         subject,
         user,
+        actors,
         roles,
         groups,
         capabilities,
@@ -301,6 +302,7 @@ fn agent_of(identity: Identity) -> Agent {
     Agent {
         id: subject,
         user,
+        actors,
         roles: roles.into_iter().chain(groups).collect(),
         capabilities,
         claims,

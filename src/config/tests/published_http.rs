@@ -91,6 +91,55 @@ fn about_servers() {
 }
 
 #[test]
+fn about_token_exchange() {
+    let gate = |rest: &str| {
+        format!(
+            "[upstream]\nurl = 'https://a'\nstartup_probe = false\n{rest}\n[listen]\n\
+             transport = 'http'\nport = 0\nauth = {{ {JWT}, jwks_file = 'a' }}"
+        )
+    };
+    let auth = |rest: &str| {
+        gate(&format!(
+            "auth = {{ type = 'token_exchange', token_url = 'https://i'{rest} }}"
+        ))
+    };
+    let accepted = [
+        auth(""),
+        auth(", audience = 'b', resource = ''"),
+        auth(", resource = 'urn:b', scopes = ['a'], max_lifetime = '10s'"),
+        auth(", client_id = 'a'"),
+        auth(", client_id = 'a', client_secret = '0123456789', client_auth = 'post'"),
+        auth(", client_id = 'a', client_secret_file = 's'"),
+        auth(", actor_token = '0123456789', actor_token_type = 'jwt'"),
+        auth(", actor_token_file = 'a', subject_token_type = 'jwt', requested_token_type = 'jwt'"),
+        gate("auth = { type = 'token_exchange', token_url = 'http://localhost:1/token' }"),
+    ];
+    let refused = [
+        gate("auth = { type = 'token_exchange' }"),
+        gate("auth = { type = 'token_exchange', issuer = 'https://i' }"),
+        gate("auth = { type = 'token_exchange', token_url = 'http://i' }"),
+        auth(", issuer = 'https://i'"),
+        auth(", allow_private = true"),
+        auth(", token = '0123456789'"),
+        auth(", client_secret = '0123456789'"),
+        auth(", client_id = 'a', client_secret = '0123456789', client_secret_file = 's'"),
+        auth(", actor_token = '0123456789', actor_token_file = 'a'"),
+        auth(", resource = ''"),
+        auth(", subject_token_type = 'id_token'"),
+        auth(", max_lifetime = 5"),
+        gate("auth = { type = 'token_exchange', token_url = 'https://i' }\nidentity = 'meta'"),
+        gate(
+            "auth = { type = 'token_exchange', token_url = 'https://i' }\nidentity_audience = 'a'",
+        ),
+        auth("").replace("startup_probe = false", "startup_probe = true"),
+        server(
+            "\"https://a\"\nauth = { type = \"bearer\", token = \"0123456789\", max_lifetime = \"5m\" }",
+        ),
+    ];
+    check(&accepted, &refused);
+}
+
+#[test]
 fn about_listeners() {
     let with_tokens = |rest: &str| listen(&format!("{rest}\n{BEARER}"));
     let accepted = [

@@ -21,7 +21,7 @@ use crate::config::settings::{
     HttpUpstream, PlainHttp, Restart, ServerAuth, Upstream, UserIdentity,
 };
 use crate::config::token_exchange::exchange_of;
-use crate::config::user_identity::{IdentityFields, Reached, exchanged};
+use crate::config::user_identity::{IdentityFields, Reached};
 use crate::config::variables::Variables;
 use crate::egress::sets;
 use crate::upstream::sandbox::Network;
@@ -116,7 +116,7 @@ pub(super) fn server(
                 plain_http: read.plain_http,
             };
             upstream.identity = match exchange_of(&http) {
-                Some(_) => exchanged(section),
+                Some(_) => read.identity.exchanged(section),
                 None => read
                     .identity
                     .resolve(section, &upstream.name, Reached::Http),

@@ -43,8 +43,16 @@ impl Bench {
     /// The agent says something while whoever is spoken to agrees to every handshake, and lists these
     /// tools when it is asked to. Yields what reached the server.
     pub(super) async fn agent_meanwhile(&self, frame: &str, tools: &[&str]) -> Vec<String> {
+        self.meanwhile(self.agent(frame), tools).await
+    }
+
+    /// The same of whatever is said.
+    pub(super) async fn meanwhile(
+        &self,
+        said: impl Future<Output = ()>,
+        tools: &[&str],
+    ) -> Vec<String> {
         let mut reached = Vec::new();
-        let said = self.agent(frame);
         tokio::pin!(said);
         let mut is_said = false;
         for _ in 0..10_000 {

@@ -340,6 +340,59 @@ async fn a_token_is_forwarded_to_the_server_that_it_was_issued_for_and_nothing_g
 }
 
 #[tokio::test]
+async fn a_token_to_exchange_goes_as_one_and_nothing_goes_without() {
+    for (token, passes) in [
+        // For whom it was issued is for the authorization server to judge.
+        (Some(token("https://other.example", 100)), true),
+        (Some(token(SERVER, 0)), false),
+        (None, false),
+    ] {
+        let bench = bench(UserIdentity::Exchange).with_ids(Ids::OfSession);
+        with_token(&bench, INITIALIZE, token.clone()).await;
+        let sent = bench.to_upstream();
+        assert_eq!(sent.len(), usize::from(passes), "{token:?}");
+        let proofs = bench.talk.upstream.proofs.lock().unwrap().clone();
+        if passes {
+            assert_eq!(proofs, [Some(UserProof::Subject(token.unwrap()))]);
+        } else {
+            let told = bench.to_agent().remove(0);
+            assert!(told.contains("token_exchange_failed"), "{told}");
+            let records = bench.records().await;
+            let record = records.last().unwrap().text().to_owned();
+            assert!(record.contains("token_exchange_failed"), "{record}");
+            assert!(!record.contains("secret-token-of-alice"), "{record}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_session_takes_its_token_along_to_an_isolated_server_that_needs_it() {
+    let identities = UserIdentities::from_first([UserIdentity::None, UserIdentity::Exchange]);
+    let bench = bench_of(identities);
+    bench.shake_hands().await;
+    bench.list(&["t"]).await;
+    bench.talk.upstream.proofs.lock().unwrap().clear();
+    bench.raise(3);
+    let token = token(SERVER, 100);
+    let call = call("7", "t");
+    let said = with_token(&bench, &call, Some(token.clone()));
+    let lines = bench.meanwhile(said, &["t"]).await;
+    assert!(
+        lines.iter().any(|line| line.contains("tools/call")),
+        "{lines:?}"
+    );
+    let proofs = bench.talk.upstream.proofs.lock().unwrap().clone();
+    let shown = proofs.iter().filter(|proof| proof.is_some());
+    // The handshake, the list and the call.
+    assert_eq!(shown.count(), 4, "{proofs:?}");
+    let token = UserProof::Subject(token);
+    assert!(
+        proofs.iter().flatten().all(|proof| *proof == token),
+        "{proofs:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_call_that_waits_for_the_list_of_tools_goes_with_its_own_token() {
     for (until, passes) in [(100, true), (30, false)] {
         let bench = bench(UserIdentity::Forward(SERVER.into())).with_ids(Ids::OfStream);

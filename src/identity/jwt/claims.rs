@@ -36,11 +36,12 @@ pub(super) fn check(
     if seconds(claims, "nbf")?.is_some_and(|begins| now.saturating_add(skew) < begins) {
         return Err(Challenge::Invalid("it is not valid yet"));
     }
-    actors(claims).map_err(Challenge::Actors)?;
+    let actors = actors(claims).map_err(Challenge::Actors)?;
     let subject = name(claims, "sub")?.ok_or(Challenge::Invalid("it has no subject"))?;
     let identity = Identity {
         subject,
         user: name(claims, "preferred_username")?,
+        actors,
         roles: names(stated(claims, "roles"))?,
         groups: names(stated(claims, &settings.groups_claim))?,
         capabilities: match &settings.capabilities_claim {

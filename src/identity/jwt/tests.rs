@@ -237,6 +237,7 @@ async fn a_token_of_each_kind_says_who_sends_it() {
             Identity {
                 subject: "agent-7".to_owned(),
                 user: Some("ada".to_owned()),
+                actors: Vec::new(),
                 roles: Vec::new(),
                 groups: vec!["dev".to_owned(), "ops".to_owned()],
                 capabilities: Vec::new(),
@@ -349,6 +350,59 @@ async fn claims_mean_the_same_in_whatever_form_issuers_write_them() {
     }
     let other = identify(&jwt, &signer.token(&others)).await.unwrap();
     assert_eq!((other.session, other.user), (None, None));
+}
+
+#[tokio::test]
+async fn a_token_that_is_exchanged_goes_with_its_request_and_is_for_no_server() {
+    let signer = Signer::p256();
+    let settings = JwtSettings {
+        kept: KeptTokens::All,
+        ..settings()
+    };
+    let jwt = jwt(settings, &PublishedKeys::keys(&[signer.public("k")]));
+    let token = signer.token(&json!({
+        "iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 300, "sub": "a", "scope": "mcp:use",
+    }));
+    let mut headers = HeaderMap::new();
+    headers.insert("Authorization", format!("Bearer {token}").parse().unwrap());
+    let shown = jwt.identify(&headers, [127, 0, 0, 1].into()).await.unwrap();
+    assert!(!format!("{shown:?}").contains(&token), "{shown:?}");
+    let carried = shown.token.unwrap();
+    assert!(!carried.is_for(AUDIENCE));
+    assert_eq!(carried.until(), NOW + 360);
+}
+
+#[tokio::test]
+async fn a_token_for_whom_too_many_act_or_nobody_known_is_refused_for_that() {
+    let signer = Signer::p256();
+    let jwt = jwt(settings(), &PublishedKeys::keys(&[signer.public("k")]));
+    let nested = |depth: usize| {
+        (1..depth).fold(
+            json!({"sub": "first"}),
+            |act, _| json!({"sub": "next", "act": act}),
+        )
+    };
+    for (act, expected) in [
+        (nested(1), None),
+        (nested(4), None),
+        (nested(5), Some("token_actors_invalid")),
+        (nested(6), Some("token_actors_invalid")),
+        // Deeper than claims may be at all.
+        (nested(40), Some("token_invalid")),
+        (json!({"name": "x"}), Some("token_actors_invalid")),
+        (json!([]), Some("token_actors_invalid")),
+        (json!("x"), Some("token_actors_invalid")),
+        (json!(null), None),
+    ] {
+        let token = signer.token(&json!({
+            "iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 300, "sub": "a", "scope": "mcp:use",
+            "act": act,
+        }));
+        let mut headers = HeaderMap::new();
+        headers.insert("Authorization", format!("Bearer {token}").parse().unwrap());
+        let shown = jwt.identify(&headers, [127, 0, 0, 1].into()).await;
+        assert_eq!(shown.err().map(|it| it.code()), expected, "{act}");
+    }
 }
 
 /// Reads the claims that policies look at, each from where it is in the token.

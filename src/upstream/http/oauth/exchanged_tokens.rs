@@ -66,6 +66,9 @@ impl ExchangedTokens {
                 "the server needs a token of the agent, and there is no agent".to_owned(),
             ));
         };
+        if !token.is_valid_at(self.now()) {
+            return Err(Failure::NoToken("the agent's token has expired".to_owned()));
+        }
         self.tokens_of(token).present(subject).await
     }
 
@@ -81,7 +84,7 @@ impl ExchangedTokens {
     /// The same bytes are the same agent with the same rights, and only those.
     fn tokens_of(&self, subject: &AgentToken) -> Arc<AccessTokens> {
         let name = secret::keyed(&self.key, subject.text());
-        let now = self.settings.clock.now().as_second();
+        let now = self.now();
         let mut known = self.known();
         known.uses += 1;
         let last_use = known.uses;
@@ -99,6 +102,11 @@ impl ExchangedTokens {
         });
         entry.last_use = last_use;
         Arc::clone(&entry.tokens)
+    }
+
+    /// Seconds since 1970.
+    fn now(&self) -> i64 {
+        self.settings.clock.now().as_second()
     }
 
     fn known(&self) -> MutexGuard<'_, KnownSubjects> {
