@@ -57,7 +57,7 @@ pub(crate) struct QueryDescription {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Requester {
-    Agent(Agent),
+    Agent(Box<Agent>),
     Server(String),
 }
 
@@ -201,7 +201,7 @@ impl QueryDescription {
         Self {
             action: facts.action.name(),
             principal: match facts.principal {
-                Principal::Agent(agent) => Requester::Agent(agent.clone()),
+                Principal::Agent(agent) => Requester::Agent(Box::new(agent.clone())),
                 Principal::Server(server) => Requester::Server(server.name.clone()),
             },
             kind,

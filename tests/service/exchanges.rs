@@ -373,8 +373,8 @@ fn an_exchange_that_fails_refuses_the_message_of_its_agent_alone_and_is_recorded
     tokens.push(alice);
     server.check_secrecy(&gate, &tokens);
     // What became of one agent says nothing of the server.
-    let (main, _) = gate.url.rsplit_once('/').unwrap();
-    let health = Agent::at(&format!("{main}/health")).request("GET", "");
+    let (base, _) = gate.url.rsplit_once('/').unwrap();
+    let health = Agent::at(&format!("{base}/health")).request("GET", "");
     assert_eq!(health.status, 200, "{health:?}");
 }
 
@@ -451,9 +451,9 @@ fn several_servers_get_different_tokens_of_one_agent_each_alone_and_in_one_endpo
     );
     let gate = Serving::start(setup);
     let alice = tickets.token("alice");
-    let (main, _) = gate.url.rsplit_once('/').unwrap();
+    let (base, _) = gate.url.rsplit_once('/').unwrap();
     let at = |path: &str| {
-        let agent = Agent::at(&format!("{main}{path}"));
+        let agent = Agent::at(&format!("{base}{path}"));
         agent
             .with(format!("Authorization: Bearer {alice}"))
             .in_session()

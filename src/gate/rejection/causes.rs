@@ -86,12 +86,12 @@ impl From<UpstreamFault> for Rejection {
             .with_same_answer_for_requesters()
             .into_error()
             .with_properties(properties);
-        match fault {
-            UpstreamFault::NoToken(_) => rejection
-                .with_text_for_agents("the gate got no token for the server in exchange for yours")
-                .with_reason_in_answer(),
-            _ => rejection,
+        if !matches!(fault, UpstreamFault::NoToken(_)) {
+            return rejection;
         }
+        rejection
+            .with_text_for_agents("the gate got no token for the server in exchange for yours")
+            .with_reason_in_answer()
     }
 }
 

@@ -217,14 +217,13 @@ pub(super) fn identify(
     now: i64,
 ) -> Result<(), Failure> {
     let (name, value) = match proof {
-        None => return Ok(()),
+        // A subject is exchanged for what the server gets.
+        None | Some(UserProof::Subject(_)) => return Ok(()),
         Some(UserProof::Assertion(voucher)) => {
             let text = voucher.assertion();
             let text = text.map_err(|cause| Failure::bad(format!("nothing was asked: {cause}")))?;
             (IDENTITY_HEADER, HeaderValue::from_str(&text).ok())
         }
-        // It is exchanged for what the server gets.
-        Some(UserProof::Subject(_)) => return Ok(()),
         Some(UserProof::Token(token)) if !token.is_valid_at(now) => {
             return Err(Failure::bad(
                 "nothing was asked: the user's token has expired",

@@ -14,7 +14,7 @@ use super::read;
 use super::settings::TokenType;
 
 /// What was asked for.
-pub(super) struct Asked<'a> {
+pub(super) struct RequestedToken<'a> {
     /// Empty: the authorization server chooses.
     pub(super) scopes: &'a [String],
     /// The audience, the resource, or both.
@@ -37,7 +37,7 @@ const LIMITS: Limits = Limits {
 /// is or has, without a word of it.
 pub(super) fn read(
     root: Value<'_>,
-    asked: &Asked<'_>,
+    asked: &RequestedToken<'_>,
 ) -> Result<(SecretString, Option<Duration>), &'static str> {
     let (token, lifetime) = read::token(root)?;
     let token = SecretString::from(&*token);
@@ -81,14 +81,14 @@ fn read_claims(bytes: &[u8]) -> Result<Document, &'static str> {
 }
 
 /// Until when the token is good by its own claims.
-fn check_claims(claims: Value<'_>, asked: &Asked<'_>) -> Result<Duration, &'static str> {
+fn check_claims(claims: Value<'_>, asked: &RequestedToken<'_>) -> Result<Duration, &'static str> {
     let is_target = |value: Value<'_>| {
         let name = value.as_str();
         name.is_some_and(|name| asked.targets.contains(&&*name))
     };
     let audience = claims.get("aud").ok_or("holds a token without an `aud`")?;
     let is_for_the_server = if audience.is_array() {
-        audience.len() > 0 && audience.items().all(is_target)
+        !audience.is_empty() && audience.items().all(is_target)
     } else {
         is_target(audience)
     };
@@ -117,7 +117,7 @@ fn check_claims(claims: Value<'_>, asked: &Asked<'_>) -> Result<Duration, &'stat
 }
 
 /// The scope may be narrower than what was asked for, and never wider.
-fn check_scope(granted: Option<Value<'_>>, asked: &Asked<'_>) -> Result<(), &'static str> {
+fn check_scope(granted: Option<Value<'_>>, asked: &RequestedToken<'_>) -> Result<(), &'static str> {
     let Some(granted) = granted else {
         return Ok(());
     };

@@ -13,8 +13,8 @@ use super::super::bearer::Shown;
 use super::super::failure::Failure;
 use super::super::settings::{HttpClientError, HttpSettings};
 use super::settings::TokenExchange;
-use super::token_exchange::SubjectExchange;
-use super::tokens::{AccessTokens, Subject};
+use super::token_exchange::{Subject, SubjectExchange};
+use super::tokens::AccessTokens;
 
 /// Tokens of agents for which one server's tokens are kept. The redactor knows as many.
 pub const MAX_EXCHANGED_TOKENS: usize = 256;

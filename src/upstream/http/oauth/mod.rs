@@ -25,4 +25,5 @@ pub use settings::{
     Actor, ClientAuth, ClientCredentials, ClientSecret, ExchangeClient, TokenExchange, TokenServer,
     TokenType,
 };
-pub(super) use tokens::{AccessTokens, Subject};
+pub(super) use token_exchange::Subject;
+pub(super) use tokens::AccessTokens;

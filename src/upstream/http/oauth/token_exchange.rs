@@ -17,11 +17,10 @@ use super::super::settings::{HttpClientError, HttpSettings};
 use super::super::tls::client_tls;
 use super::client_secret;
 use super::exchange::{Granted, Renewal, answered};
-use super::exchanged_token::{self, Asked};
+use super::exchanged_token::{self, RequestedToken};
 use super::fault::{Of, TokenFault};
 use super::places::resource_of;
 use super::settings::{Actor, TokenExchange};
-use super::tokens::Subject;
 
 /// Bytes of an answer with a token.
 const MAX_BYTES: usize = 128 * 1024;
@@ -37,6 +36,9 @@ const MARGIN: Duration = Duration::from_secs(10);
 const REFUSED: Duration = Duration::from_secs(30);
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/// The agent's token that another one is wanted for, where there is an agent. It is never kept here.
+pub(in super::super) type Subject<'a> = Option<&'a AgentToken>;
 
 /// Gets tokens for one server.
 pub(super) struct SubjectExchange {
@@ -196,7 +198,7 @@ impl SubjectExchange {
             .flatten()
             .filter(|target| !target.is_empty())
             .collect();
-        let asked = Asked {
+        let asked = RequestedToken {
             scopes: &self.written.scopes,
             targets: &targets,
             actor: actor.as_deref(),
@@ -222,12 +224,12 @@ impl SubjectExchange {
 }
 
 /// Whether the authorization server refuses the gate, or this agent's token (RFC 6749, section 5.2; RFC 8693,
-/// section 2.2.2).
+/// section 2.2.2). What an agent's token may be the reason of keeps no other agent away.
 fn of_exchange(fault: TokenFault) -> TokenFault {
-    match fault {
-        TokenFault::Refused(
-            name @ ("invalid_grant" | "invalid_request" | "invalid_scope" | "invalid_target"),
-        ) => TokenFault::NotExchanged(name),
-        other => other,
+    if let TokenFault::Refused(name) = fault
+        && !matches!(name, "invalid_client" | "unsupported_grant_type")
+    {
+        return TokenFault::NotExchanged(name);
     }
+    fault
 }

@@ -9,7 +9,6 @@ use tokio::time::timeout;
 use crate::clock::Clock;
 use crate::secret;
 use crate::upstream::{Backoff, Delays};
-use crate::wire::AgentToken;
 
 use super::super::bearer::{Shown, bearer};
 use super::super::conceal::Conceal;
@@ -19,7 +18,7 @@ use super::super::settings::{HttpClientError, HttpSettings};
 use super::exchange::{Exchange, Granted, Renewal};
 use super::fault::{Of, TokenFault};
 use super::settings::ClientCredentials;
-use super::token_exchange::SubjectExchange;
+use super::token_exchange::{Subject, SubjectExchange};
 
 /// A token is renewed when a fifth of its life is left, or this much.
 const MARGIN: Duration = Duration::from_mins(1);
@@ -74,9 +73,6 @@ struct Failed {
     /// Until then nothing is asked.
     until: Duration,
 }
-
-/// The agent's token that another one is wanted for. It is never kept here.
-pub(in super::super) type Subject<'a> = Option<&'a AgentToken>;
 
 /// Why a token is fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ type Given = Result<Option<u64>, &'static str>;
 fn given(body: &str, actor: Option<&str>) -> Given {
     let scopes = ["mcp:tools", "mcp:read"].map(str::to_owned);
     let sent = SecretString::from(SENT);
-    let asked = Asked {
+    let asked = RequestedToken {
         scopes: &scopes,
         targets: &TARGETS,
         actor,
@@ -193,9 +193,15 @@ fn a_token_that_can_be_read_is_for_the_server_alone_and_for_as_long_as_it_says()
         let body = body(&token, &format!(r#","expires_in":{expires_in}"#));
         assert_eq!(given(&body, None), Ok(Some(expected)));
     }
-    // Its claims are no base64.
-    let broken = token.replacen('.', ".!", 1);
-    assert_eq!(given(&body(&broken, ""), None), Err(UNREADABLE));
+    // Its claims are no base64, or its header is none of the kind that it should be.
+    for broken in [token.replacen('.', ".!", 1), token.replacen('.', "=.", 1)] {
+        assert_eq!(given(&body(&broken, ""), None), Err(UNREADABLE), "{broken}");
+    }
+    // A token of three parts need not be one that can be read.
+    assert_eq!(
+        given(&body("opaque.token.of-three-parts", ""), None),
+        Ok(None)
+    );
 }
 
 #[test]
