@@ -101,6 +101,7 @@ impl Gate {
         frame: &[u8],
         trail: &mut Trail,
     ) -> Result<(), AgentGone> {
+        self.keep_token(&talk.session, trail.carried.headers.token.as_ref());
         self.keep_apart(talk).await?;
         if !until_arrived(talk, arrival, frame, trail).await {
             return Ok(());

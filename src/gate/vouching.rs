@@ -21,10 +21,16 @@ use super::user_identity::{ShownIdentity, UserIdentities, UserIdentity, UserProo
 #[derive(Debug)]
 pub(super) struct Vouching(pub(super) Arc<UserIdentities>);
 
-impl Vouching {
-    fn keeps_tokens(&self) -> bool {
-        let mut all = Instance::ALL.iter().map(|instance| self.0.of(*instance));
-        all.any(|it| matches!(it, UserIdentity::Forward(_) | UserIdentity::Exchange))
+impl UserIdentities {
+    /// The messages of the gate in this session have the token of the agent's latest message, at each instance of
+    /// the server that needs one.
+    fn keep(&self, session: &Session, token: Option<&AgentToken>) {
+        let mut all = Instance::ALL.iter().map(|instance| self.of(*instance));
+        let is_needed =
+            all.any(|it| matches!(it, UserIdentity::Forward(_) | UserIdentity::Exchange));
+        if let Some(token) = token.filter(|_| is_needed) {
+            session.state().agent_side.vouched.token = Some(token.clone());
+        }
     }
 }
 
@@ -45,10 +51,7 @@ impl Filter for Vouching {
             }
             UserIdentity::None | UserIdentity::Meta(_) | UserIdentity::Header(_) => {}
         }
-        // The session may go on with another instance, which gets a handshake first.
-        if let Some(token) = token.filter(|_| self.keeps_tokens()) {
-            cx.session.state().agent_side.vouched.token = Some(token.clone());
-        }
+        self.0.keep(cx.session, token);
         Ok(())
     }
 
@@ -64,6 +67,11 @@ impl Filter for Vouching {
 }
 
 impl Gate {
+    /// Before the session moves for a message with this token: the handshake comes first.
+    pub(super) fn keep_token(&self, session: &Session, token: Option<&AgentToken>) {
+        self.settings.user_identities.keep(session, token);
+    }
+
     /// A message of the gate's own. To a server it speaks for the agent of its session, except where it
     /// tries the server out and there is none.
     pub(super) fn own_permit(

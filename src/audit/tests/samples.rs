@@ -121,7 +121,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 49;
+pub(in crate::audit) const TEXTS: usize = 50;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {

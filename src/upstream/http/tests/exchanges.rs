@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 
 use crate::gate::{Passage, UpstreamFault, UserProof};
 use crate::upstream::http::{
-    Auth, HttpClient, HttpEvent, HttpSettings, MAX_EXCHANGED_TOKENS, Reach, TokenExchange,
-    TokenType,
+    Actor, Auth, ClientAuth, ClientSecret, ExchangeClient, HttpClient, HttpEvent, HttpSettings,
+    MAX_EXCHANGED_TOKENS, Reach, TokenExchange, TokenType,
 };
 use crate::wire::{AgentToken, KnownMethod, Stream};
 
@@ -390,6 +392,69 @@ async fn an_answer_that_is_no_token_for_this_server_refuses_the_message_and_noth
         assert!(bench.server.stays_idle().await, "{why}");
         // No agent says anything of the server.
         assert_eq!(bench.client.reach(), Reach::Unknown, "{why}");
+    }
+}
+
+/// A token with these claims, which nobody has signed.
+fn jwt(claims: &str) -> String {
+    let encoded = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
+    format!("{}.{}.c2ln", encoded(r#"{"alg":"ES256"}"#), encoded(claims))
+}
+
+#[tokio::test]
+async fn the_gate_says_who_acts_and_takes_a_token_only_if_it_says_the_same() {
+    let actor = jwt(r#"{"sub":"gate"}"#);
+    for (act, passes) in [
+        (r#","act":{"sub":"gate","act":{"sub":"earlier"}}"#, true),
+        (r#","act":{"sub":"other"}"#, false),
+        ("", false),
+    ] {
+        let mut bench = bench_with(|it, _| {
+            it.client = Some(ExchangeClient {
+                id: "gate".to_owned(),
+                secret: Some(ClientSecret::Value("s3cr3t-of-the-gate".into())),
+                auth: ClientAuth::Basic,
+            });
+            it.resource = Some("urn:tickets".to_owned());
+            it.requested_type = TokenType::Jwt;
+            it.actor = Some(Actor {
+                token: ClientSecret::Value(actor.as_str().into()),
+                token_type: TokenType::Jwt,
+            });
+        })
+        .await;
+        let (mut talk, alice) = (bench.talk(), of_alice());
+        ask(&talk, Some(&alice)).await;
+        let asked = bench.server.next().await;
+        let authorization = asked.header("authorization");
+        assert!(authorization.is_some_and(|it| it.starts_with("Basic ")));
+        let form = url::form_urlencoded::parse(asked.body.as_bytes());
+        let form: Vec<(String, String)> = form.into_owned().collect();
+        let urn = "urn:ietf:params:oauth:token-type";
+        let expected = [
+            (
+                "grant_type",
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+            ),
+            ("resource", "urn:tickets"),
+            ("audience", "tickets"),
+            ("requested_token_type", &format!("{urn}:jwt")),
+            ("subject_token", "agent-token-of-alice"),
+            ("subject_token_type", &format!("{urn}:access_token")),
+            ("actor_token", &actor),
+            ("actor_token_type", &format!("{urn}:jwt")),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(form, expected);
+        let claims = format!(r#"{{"aud":["tickets","urn:tickets"],"exp":600{act}}}"#);
+        let token = jwt(&claims);
+        let body = given(&token, "").replace(":access_token\"", ":jwt\"");
+        asked.json(&body).await;
+        if passes {
+            bench.answers(&token, &mut talk).await;
+        } else {
+            fails(&mut talk, "is not the gate's actor").await;
+        }
     }
 }
 
