@@ -758,17 +758,16 @@ mod tests {
         assert_eq!(exit, Exit::Denied, "{json}");
     }
 
-    #[test]
-    fn of_several_servers_the_option_or_the_record_says_which() {
+    /// Explains what these words name, before two servers, with these lines of the configuration.
+    #[track_caller]
+    fn check_several(more: &str, words: &[&str], stdin: &str, expected: Exit, holds: &str) {
         let place = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(place.path().join(name), text).unwrap();
         fs::create_dir(place.path().join("p")).unwrap();
-        write(
-            "gate.toml",
-            "policy.dir = 'p'\nlisten.transport = 'http'\nlisten.port = 1\n\
+        let gate = "policy.dir = 'p'\nlisten.transport = 'http'\nlisten.port = 1\n\
              [servers.crm]\ncommand = ['ls']\n[servers.mail]\ncommand = ['ls']\nclearance = 'public'\n\
-             [flow]\nflow_out = 'deny'\n",
-        );
+             [flow]\nflow_out = 'deny'\n";
+        write("gate.toml", &format!("{gate}{more}"));
         let labels = "[tools.\"crm/read\"]\npermission = 'read'\n[tools.\"mail/send\"]\npermission = 'read'\n";
         write("p/tools.toml", labels);
         write(
@@ -777,23 +776,28 @@ mod tests {
             when { [Mcp::Tool::"crm/read", Mcp::Tool::"mail/send"].contains(resource) };"#,
         );
         let config = place.path().join("gate.toml").display().to_string();
+        let line = [
+            "mcp-protector",
+            "explain",
+            "--config",
+            &config,
+            "--format=json",
+        ];
+        let line = line.iter().chain(words);
+        let Command::Explain(args) = args::parse(line.copied()).unwrap().command else {
+            panic!("{words:?}")
+        };
+        let mut out = Vec::new();
+        let exit = run(&args, &mut stdin.as_bytes(), &mut out);
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(exit, expected, "{words:?} {stdin}: {out}");
+        assert!(out.contains(holds), "{words:?} {stdin}: {out}");
+    }
+
+    #[test]
+    fn of_several_servers_the_option_or_the_record_says_which() {
         let check = |words: &[&str], stdin: &str, expected: Exit, holds: &str| {
-            let line = [
-                "mcp-protector",
-                "explain",
-                "--config",
-                &config,
-                "--format=json",
-            ];
-            let line = line.iter().chain(words);
-            let Command::Explain(args) = args::parse(line.copied()).unwrap().command else {
-                panic!("{words:?}")
-            };
-            let mut out = Vec::new();
-            let exit = run(&args, &mut stdin.as_bytes(), &mut out);
-            let out = String::from_utf8(out).unwrap();
-            assert_eq!(exit, expected, "{words:?} {stdin}: {out}");
-            assert!(out.contains(holds), "{words:?} {stdin}: {out}");
+            check_several("", words, stdin, expected, holds);
         };
         let read = ["--call", "read"];
         check(
@@ -811,50 +815,6 @@ mod tests {
             Exit::NotExplained,
             "has the key `mial`",
         );
-        // At an endpoint, the name says it.
-        let whole = fs::read_to_string(&config).unwrap();
-        let unified = "[unified]\naliases = { post = 'mail__send' }\n[views.reads]\nservers = ['crm']\ntools = ['crm__r*']\n";
-        write("gate.toml", &(whole.clone() + unified));
-        let all = |tool: &'static str| ["--endpoint", "unified", "--call", tool];
-        check(&all("crm__read"), "", Exit::Success, "tool `crm/read`");
-        check(&all("mail__read"), "", Exit::Denied, "tool `mail/read`");
-        check(&all("post"), "", Exit::Success, "tool `mail/send`");
-        let nothing = "no server gets it: ";
-        check(&all("mail__send"), "", Exit::NotExplained, nothing);
-        let view = |name: &'static str, tool: &'static str| ["--view", name, "--call", tool];
-        check(
-            &view("reads", "crm__read"),
-            "",
-            Exit::Success,
-            "tool `crm/read`",
-        );
-        for tool in ["crm__send", "post", "mail__read"] {
-            check(&view("reads", tool), "", Exit::NotExplained, nothing);
-        }
-        check(
-            &view("raeds", "crm__read"),
-            "",
-            Exit::NotExplained,
-            "the views are `reads`",
-        );
-        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post"}}"#;
-        let all = &all("")[..2];
-        check(all, call, Exit::Success, "tool `mail/send`");
-        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-        check(
-            all,
-            ping,
-            Exit::NotExplained,
-            "all servers of the endpoint get this message",
-        );
-        check(
-            all,
-            RECORD,
-            Exit::NotExplained,
-            "a record names its own server",
-        );
-        write("gate.toml", &whole);
-        check(all, call, Exit::NotExplained, "no `[unified]`");
         let after =
             |session: &'static str| [&at("mail", "send")[..], &["--session", session]].concat();
         let flow_out = "builtin.flow_out";
@@ -913,5 +873,52 @@ mod tests {
             let nothing = args::parse(words).expect_err(line);
             assert_eq!(nothing.exit, Exit::NotExplained, "{line}");
         }
+    }
+
+    #[test]
+    fn at_an_endpoint_the_name_says_which_server() {
+        let unified = "[unified]\naliases = { post = 'mail__send' }\n[views.reads]\nservers = ['crm']\ntools = ['crm__r*']\n";
+        let check = |words: &[&str], stdin: &str, expected: Exit, holds: &str| {
+            check_several(unified, words, stdin, expected, holds);
+        };
+        let all = |tool: &'static str| ["--endpoint", "unified", "--call", tool];
+        check(&all("crm__read"), "", Exit::Success, "tool `crm/read`");
+        check(&all("mail__read"), "", Exit::Denied, "tool `mail/read`");
+        check(&all("post"), "", Exit::Success, "tool `mail/send`");
+        let nothing = "no server gets it: ";
+        check(&all("mail__send"), "", Exit::NotExplained, nothing);
+        let view = |name: &'static str, tool: &'static str| ["--view", name, "--call", tool];
+        check(
+            &view("reads", "crm__read"),
+            "",
+            Exit::Success,
+            "tool `crm/read`",
+        );
+        for tool in ["crm__send", "post", "mail__read"] {
+            check(&view("reads", tool), "", Exit::NotExplained, nothing);
+        }
+        check(
+            &view("raeds", "crm__read"),
+            "",
+            Exit::NotExplained,
+            "the views are `reads`",
+        );
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post"}}"#;
+        let all = &all("")[..2];
+        check(all, call, Exit::Success, "tool `mail/send`");
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        check(
+            all,
+            ping,
+            Exit::NotExplained,
+            "all servers of the endpoint get this message",
+        );
+        check(
+            all,
+            RECORD,
+            Exit::NotExplained,
+            "a record names its own server",
+        );
+        check_several("", all, call, Exit::NotExplained, "no `[unified]`");
     }
 }

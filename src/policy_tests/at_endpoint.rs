@@ -7,13 +7,13 @@ use toml::Spanned;
 
 use super::actual::ActualOutcome;
 use super::errors::FixtureProblem;
-use super::fixture::{EndpointName, Fixture, Sends, TestStep};
+use super::fixture::{EndpointName, Fixture, Sends, Test, TestStep};
 use super::fixture_words::ListKind;
 use super::gate_file::ConfiguredPolicies;
 use super::judge::MessageOutcome;
 use super::suggest;
 use crate::policy::{Server, ServerKey};
-use crate::unified::{Alias, EndpointNames, Listed, Route};
+use crate::unified::{Alias, EndpointNames, ItemKind, Route};
 use crate::wire::{Limits, Message, Side};
 
 /// Gives each message at an endpoint the server and the names that the endpoint would give it.
@@ -24,7 +24,7 @@ pub(super) fn route(
 ) -> Vec<FixtureProblem> {
     let source = fixture.source.clone();
     let tests = fixture.tests.iter_mut();
-    let steps = tests.flat_map(|test| test.steps_mut());
+    let steps = tests.flat_map(Test::steps_mut);
     let routed = steps.filter_map(|step| {
         let endpoint = step.endpoint.clone()?;
         let problem = |(code, message, help): Problem| {
@@ -181,11 +181,11 @@ pub(super) fn merged(
 
 impl ListKind {
     /// What it lists.
-    pub(super) const fn listed(self) -> Listed {
+    pub(super) const fn listed(self) -> ItemKind {
         match self {
-            Self::Tools => Listed::Tool,
-            Self::Prompts => Listed::Prompt,
-            Self::Resources => Listed::Resource,
+            Self::Tools => ItemKind::Tool,
+            Self::Prompts => ItemKind::Prompt,
+            Self::Resources => ItemKind::Resource,
         }
     }
 }

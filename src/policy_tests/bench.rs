@@ -93,14 +93,11 @@ impl<'s> Bench<'s> {
                 let Some((_, conversation)) = conversations.get(place) else {
                     continue;
                 };
-                let step = match answers.is_empty() {
-                    true => step.clone(),
+                let mut step = step.clone();
+                if !answers.is_empty() {
                     // The servers of an endpoint get it at one time.
-                    false => TestStep {
-                        after: Duration::ZERO,
-                        ..step.clone()
-                    },
-                };
+                    step.after = Duration::ZERO;
+                }
                 let outcome = Box::pin(conversation.step(&step)).await;
                 answers.push((context.server, outcome));
             }

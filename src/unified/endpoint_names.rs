@@ -18,7 +18,7 @@ pub struct EndpointNames {
 
 /// What servers list.
 #[derive(Debug, Clone, Copy)]
-pub enum Listed {
+pub enum ItemKind {
     Tool,
     Prompt,
     Resource,
@@ -71,25 +71,25 @@ impl EndpointNames {
     }
 
     /// The agent's name for what a server lists; `None` for a tool that the endpoint does not have.
-    pub fn shown(&self, key: &ServerKey, kind: Listed, own: &str) -> Option<String> {
+    pub fn shown(&self, key: &ServerKey, kind: ItemKind, own: &str) -> Option<String> {
         let server = self.names.number(key.as_str())?;
         match kind {
-            Listed::Tool => {
+            ItemKind::Tool => {
                 let is_shown = self.names.shows_tool(server, own);
                 is_shown.then(|| self.names.encode_tool(server, own))
             }
-            Listed::Prompt => Some(self.names.encode_prompt(server, own)),
-            Listed::Resource => Some(self.names.encode_uri(server, own)),
+            ItemKind::Prompt => Some(self.names.encode_prompt(server, own)),
+            ItemKind::Resource => Some(self.names.encode_uri(server, own)),
         }
     }
 
     /// The server, and its own name for what an agent calls so, also if no list of the endpoint shows it.
-    pub fn own(&self, kind: Listed, shown: &str) -> Option<(ServerKey, String)> {
+    pub fn own(&self, kind: ItemKind, shown: &str) -> Option<(ServerKey, String)> {
         let named = |(server, own): (usize, &str)| (server, own.to_owned());
         let (server, own) = match kind {
-            Listed::Tool => self.names.tool_of(shown).map(named),
-            Listed::Prompt => self.names.decode_prompt(shown).map(named),
-            Listed::Resource => self.names.decode_uri(shown),
+            ItemKind::Tool => self.names.tool_of(shown).map(named),
+            ItemKind::Prompt => self.names.decode_prompt(shown).map(named),
+            ItemKind::Resource => self.names.decode_uri(shown),
         }?;
         Some((self.keys.get(server)?.clone(), own))
     }

@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::routing_state::RequestKey;
 use crate::gate::Permit;
-use crate::wire::KnownMethod;
+use crate::wire::{Id, KnownMethod, Stream};
 
 /// From the first notification to the one that the agent gets.
 const DELAY: Duration = Duration::from_millis(250);
@@ -16,8 +15,8 @@ const DELAY: Duration = Duration::from_millis(250);
 /// Between two that the agent gets.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A kind of list, and the subscription of the notification, if any (since 2026-07-28).
-pub(super) type ListChange = (KnownMethod, Option<RequestKey>);
+/// A kind of list, and the request for the subscription of the notification, if any (since 2026-07-28).
+pub(super) type ListChange = (KnownMethod, Option<(Stream, Id)>);
 
 #[derive(Default)]
 pub(super) struct ListChanges(HashMap<ListChange, Waiting>);

@@ -8,6 +8,8 @@ mod cursor;
 mod endpoint_names;
 mod from_agent;
 mod from_server;
+#[cfg(test)]
+mod late_tests;
 mod list_changes;
 mod merge;
 mod name_map;
@@ -24,7 +26,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint_names::{EndpointNames, Listed, Route};
+pub use endpoint_names::{EndpointNames, ItemKind, Route};
 pub use name_map::Alias;
 pub use open_requests::Unanswered;
 pub use pattern::matches;

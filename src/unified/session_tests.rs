@@ -16,7 +16,7 @@ const PLACES: usize = 4;
 
 /// Keeps what it gets, with the stream of each.
 #[derive(Clone, Default)]
-struct Delivered(Arc<Mutex<Vec<(u64, Value)>>>);
+pub(super) struct Delivered(Arc<Mutex<Vec<(u64, Value)>>>);
 
 impl Agent for Delivered {
     async fn deliver(&self, permit: Permit) -> Result<(), AgentGone> {
@@ -28,20 +28,23 @@ impl Agent for Delivered {
 }
 
 /// The inbox of one more server.
-fn joined(unified: &UnifiedSession<Delivered>, key: ServerKey) -> Receiver<Box<InboxMessage>> {
+pub(super) fn joined(
+    unified: &UnifiedSession<Delivered>,
+    key: ServerKey,
+) -> Receiver<Box<InboxMessage>> {
     let (sender, inbox) = mailbox(PLACES);
     unified.join(key, sender);
     inbox
 }
 
-struct Rig {
-    unified: UnifiedSession<Delivered>,
+pub(super) struct Rig {
+    pub(super) unified: UnifiedSession<Delivered>,
     told: Delivered,
-    inboxes: Vec<Receiver<Box<InboxMessage>>>,
+    pub(super) inboxes: Vec<Receiver<Box<InboxMessage>>>,
 }
 
 impl Rig {
-    fn new(is_stateless: bool) -> Self {
+    pub(super) fn new(is_stateless: bool) -> Self {
         let keys = ["crm", "mail", "web"].map(|key| ServerKey::of(key).unwrap());
         let settings = Settings {
             aliases: Arc::new([]),
@@ -61,7 +64,7 @@ impl Rig {
     }
 
     /// After `initialize`, which all servers have answered.
-    async fn greeted() -> Self {
+    pub(super) async fn greeted() -> Self {
         let mut rig = Self::new(false);
         rig.ask(
             0,
@@ -83,21 +86,21 @@ impl Rig {
     }
 
     /// The reason of a refusal, or nothing.
-    fn ask(&self, stream: u64, message: Value) -> Option<&'static str> {
+    pub(super) fn ask(&self, stream: u64, message: Value) -> Option<&'static str> {
         let line = whole(message).to_string();
         let source = Source::on(Stream::numbered(stream));
         let refused = self.unified.route(source, line.as_bytes()).err();
         refused.map(|refusal| refusal.reason())
     }
 
-    async fn reply(&self, server: usize, stream: u64, message: Value) {
+    pub(super) async fn reply(&self, server: usize, stream: u64, message: Value) {
         let error = message.pointer("/error/code").and_then(Value::as_i64);
         let form = ArrivalForm::Whole;
         self.say(server, stream, message, Carried::Reply { error, form })
             .await;
     }
 
-    async fn tell(&self, server: usize, stream: u64, message: Value) {
+    pub(super) async fn tell(&self, server: usize, stream: u64, message: Value) {
         let method = message["method"].as_str().and_then(KnownMethod::from_name);
         let carried = Carried::Notification {
             method: method.unwrap(),
@@ -114,17 +117,17 @@ impl Rig {
     }
 
     /// Lets time pass, in which deadlines come.
-    async fn pass(&self, time: Duration) {
+    pub(super) async fn pass(&self, time: Duration) {
         let passing = tokio::time::timeout(time, self.unified.keep_time());
         assert!(passing.await.is_err());
     }
 
-    fn told(&self) -> Vec<(u64, Value)> {
+    pub(super) fn told(&self) -> Vec<(u64, Value)> {
         std::mem::take(&mut self.told.0.lock().unwrap())
     }
 
     /// What has come for a server: the method of each message, or what became of a stream.
-    fn got(&mut self, server: usize) -> Vec<String> {
+    pub(super) fn got(&mut self, server: usize) -> Vec<String> {
         let mut got = Vec::new();
         let inbox = &mut self.inboxes[server];
         while let Some(Some(inward)) = now(inbox.recv()) {
@@ -348,7 +351,7 @@ async fn initialize_is_never_cancelled_and_the_agent_is_told_of_late_servers() {
     assert_eq!(rig.got(2), ["initialize"]);
 }
 
-fn of_subscription(method: &str, more: Value) -> Value {
+pub(super) fn of_subscription(method: &str, more: Value) -> Value {
     let mut params = more;
     params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": 1});
     json!({"method": method, "params": params})
@@ -434,87 +437,6 @@ async fn a_question_that_is_withdrawn_takes_no_part_of_a_request_with_the_same_i
     let result = &rig.told()[0].1["result"];
     assert_eq!(result["tools"].as_array().unwrap().len(), 3);
     assert_eq!(result.get("_meta"), None);
-}
-
-#[tokio::test(start_paused = true)]
-async fn changes_of_a_list_that_come_together_are_one_and_one_a_second_at_most() {
-    let rig = Rig::greeted().await;
-    let pass = async |duration| {
-        rig.pass(duration).await;
-        let told = rig.told().into_iter();
-        told.map(|(_, it)| it["method"].as_str().unwrap().to_owned())
-            .collect::<Vec<_>>()
-    };
-    let changed = |list: &str| json!({"method": format!("notifications/{list}/list_changed")});
-    let [tools, prompts] =
-        ["tools", "prompts"].map(|it| format!("notifications/{it}/list_changed"));
-    for server in [0, 1, 2, 0] {
-        rig.tell(server, 0, changed("tools")).await;
-    }
-    assert_eq!(rig.told(), []);
-    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
-    rig.tell(1, 0, changed("tools")).await;
-    rig.tell(1, 0, changed("prompts")).await;
-    // The second one of a list waits for its second to end, and each list has its own.
-    assert_eq!(pass(Duration::from_millis(900)).await, [&*prompts]);
-    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
-    assert_eq!(pass(Duration::from_mins(1)).await, [""; 0]);
-    rig.tell(2, 0, changed("tools")).await;
-    assert_eq!(pass(Duration::from_millis(300)).await, [&*tools]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_of_a_list_ends_with_its_subscription() {
-    let rig = Rig::new(true);
-    let listen =
-        json!({"id": 1, "method": "subscriptions/listen", "params": {"notifications": {}}});
-    rig.ask(7, listen);
-    let acknowledged = "notifications/subscriptions/acknowledged";
-    for server in 0..3 {
-        let acknowledged = of_subscription(acknowledged, json!({"notifications": {}}));
-        rig.tell(server, 7, acknowledged).await;
-    }
-    assert_eq!(rig.told().len(), 1);
-    let changed = of_subscription("notifications/tools/list_changed", json!({}));
-    rig.tell(0, 7, changed.clone()).await;
-    let time = async |duration| {
-        rig.pass(duration).await;
-        rig.told().len()
-    };
-    assert_eq!(time(Duration::from_mins(1)).await, 1);
-    rig.tell(0, 7, changed).await;
-    rig.unified.hung_up(Stream::numbered(7));
-    assert_eq!(time(Duration::from_mins(1)).await, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_comes_later_gets_the_level_of_the_log() {
-    let mut rig = Rig::greeted().await;
-    let level = json!({"id": 5, "method": "logging/setLevel", "params": {"level": "debug"}});
-    rig.ask(0, level);
-    for server in 0..3 {
-        rig.reply(server, 0, json!({"id": 5, "result": {}})).await;
-    }
-    let initialized = json!({"method": "notifications/initialized"});
-    assert_eq!(rig.ask(0, initialized), None);
-    assert_eq!(rig.told().len(), 1);
-    let inbox = joined(&rig.unified, ServerKey::of("wiki").unwrap());
-    rig.inboxes.push(inbox);
-    assert_eq!(rig.got(3), ["initialize"]);
-    let greeting = json!({"protocolVersion": "2025-11-25", "capabilities": {}});
-    rig.reply(3, 0, json!({"id": 0, "result": greeting})).await;
-    assert_eq!(
-        rig.got(3),
-        ["notifications/initialized", "logging/setLevel"]
-    );
-    // A deadline of something else does not cancel it, and its answer is not the agent's.
-    rig.ask(0, json!({"id": 6, "method": "tools/list"}));
-    rig.pass(Duration::from_mins(1)).await;
-    assert_eq!(rig.got(3), ["tools/list"]);
-    rig.reply(3, 0, json!({"id": 5, "result": {}})).await;
-    assert_eq!(rig.told(), []);
-    let again = json!({"id": 5, "method": "tools/call", "params": {"name": "wiki__a"}});
-    assert_eq!(rig.ask(0, again), None);
 }
 
 #[tokio::test(start_paused = true)]

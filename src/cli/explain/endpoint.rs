@@ -6,7 +6,7 @@ use crate::cli::proxy;
 use crate::config::Config;
 use crate::explain::{ExplainRequest, HypotheticalMessage};
 use crate::policy::ServerKey;
-use crate::unified::{EndpointNames, Listed, Route};
+use crate::unified::{EndpointNames, ItemKind, Route};
 use crate::wire::{Limits, Message, Side};
 
 /// The request as the server of its name gets it, and the server's key; `None` if no endpoint is named.
@@ -54,24 +54,24 @@ fn to_server(
     names: &EndpointNames,
     message: &HypotheticalMessage,
 ) -> Result<(HypotheticalMessage, ServerKey), String> {
-    let own = |kind: Listed, shown: &str| {
+    let own = |kind: ItemKind, shown: &str| {
         let own = names.own(kind, shown);
         let own = own.filter(|(key, own)| names.shown(key, kind, own).is_some());
         own.ok_or_else(|| unrouted(&shown.escape_debug().to_string()))
     };
     match message {
         HypotheticalMessage::Call { tool, arguments } => {
-            let (key, tool) = own(Listed::Tool, tool)?;
+            let (key, tool) = own(ItemKind::Tool, tool)?;
             let arguments = arguments.clone();
             Ok((HypotheticalMessage::Call { tool, arguments }, key))
         }
         HypotheticalMessage::Prompt { name, arguments } => {
-            let (key, name) = own(Listed::Prompt, name)?;
+            let (key, name) = own(ItemKind::Prompt, name)?;
             let arguments = arguments.clone();
             Ok((HypotheticalMessage::Prompt { name, arguments }, key))
         }
         HypotheticalMessage::Read(uri) => {
-            let (key, uri) = own(Listed::Resource, uri)?;
+            let (key, uri) = own(ItemKind::Resource, uri)?;
             Ok((HypotheticalMessage::Read(uri), key))
         }
         HypotheticalMessage::Frame {
