@@ -20,6 +20,7 @@ use crate::agent::http::{AskHealth, Health};
 use crate::identity::{Authenticate, Challenge};
 use crate::inward::{self, Misframed, named_host};
 
+use super::api::{self, ApiProblem, OperatorsApi};
 use super::approvals::{self, Approvals};
 use super::expose::{CONTENT_TYPE as OPENMETRICS, expose};
 use super::metrics::{Gauges, Listening, Metrics, ServerLabel};
@@ -39,6 +40,8 @@ pub struct Sources {
     pub figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     /// Where people answer what agents wait for, if that is done here.
     pub approvals: Option<Approvals>,
+    /// What operators can do over HTTP, if there are any.
+    pub api: Option<OperatorsApi>,
     /// The public key by which servers check assertions, as a JWK Set.
     pub key_set: Option<Arc<str>>,
 }
@@ -65,6 +68,7 @@ pub(super) struct AdminContext {
     restart: Box<dyn Fn() -> Vec<String> + Send + Sync>,
     figures: Box<dyn Fn() -> Gauges + Send + Sync>,
     approvals: Option<Approvals>,
+    api: Option<OperatorsApi>,
     key_set: Option<Arc<str>>,
     hosts: Vec<String>,
 }
@@ -111,6 +115,7 @@ impl AdminContext {
             restart: sources.restart,
             figures: sources.figures,
             approvals: sources.approvals,
+            api: sources.api,
             key_set: sources.key_set,
             hosts,
         }
@@ -124,24 +129,58 @@ impl AdminContext {
         request: Request<Incoming>,
     ) -> Response {
         let (parts, body) = request.into_parts();
-        let approvals = self.approvals.as_ref();
-        let approvals = approvals.filter(|_| approvals::is_ours(parts.uri.path()));
-        let taken = match approvals {
-            Some(approvals) => {
-                let came = (here, peer.ip());
-                self.take_answer(approvals, &parts, body, came).await
-            }
-            None if body.is_end_stream() => self.take(&parts, here, peer).await,
-            None => Err(AdminRejection::HasBody),
-        };
-        let mut response = match taken {
-            Ok(response) => response,
-            Err(refused) => self.refuse(&refused, peer),
+        let path = parts.uri.path();
+        let mut response = match self.api.as_ref().filter(|_| api::is_ours(path)) {
+            Some(api) => self.answer_operator(api, &parts, body, (here, peer)).await,
+            None => self.answer_others(&parts, body, (here, peer)).await,
         };
         if parts.version == Version::HTTP_10 {
             inward::last(&mut response);
         }
         response
+    }
+
+    async fn answer_operator(
+        &self,
+        api: &OperatorsApi,
+        parts: &Parts,
+        body: Incoming,
+        (here, peer): (IpAddr, SocketAddr),
+    ) -> Response {
+        let answered = match self.check_host(parts, here) {
+            Ok(()) => api.answer(peer.ip(), parts, body).await,
+            Err(refused) => {
+                let (status, code) = (refused.status(), refused.code());
+                Err(ApiProblem::new(status, code, refused.to_string()))
+            }
+        };
+        answered.unwrap_or_else(|problem| {
+            let (status, code) = (problem.status(), problem.code());
+            tracing::debug!(%peer, status, code, "an operator is refused");
+            let all = ServerLabel(None);
+            self.metrics
+                .refused(Listening::Operators, all, status, code);
+            api.problem(problem)
+        })
+    }
+
+    async fn answer_others(
+        &self,
+        parts: &Parts,
+        body: Incoming,
+        (here, peer): (IpAddr, SocketAddr),
+    ) -> Response {
+        let approvals = self.approvals.as_ref();
+        let approvals = approvals.filter(|_| approvals::is_ours(parts.uri.path()));
+        let taken = match approvals {
+            Some(approvals) => {
+                let came = (here, peer.ip());
+                self.take_answer(approvals, parts, body, came).await
+            }
+            None if body.is_end_stream() => self.take(parts, here, peer).await,
+            None => Err(AdminRejection::HasBody),
+        };
+        taken.unwrap_or_else(|refused| self.refuse(&refused, peer))
     }
 
     async fn take(

@@ -1,4 +1,4 @@
-//! Where operators reach the gate: `GET /health`, `GET /metrics` and the page of approvals, on a listener
+//! Where operators reach the gate: `GET /health`, `GET /metrics`, the page of approvals and the admin API, on a listener
 //! of their own and on a thread of its own, so that a gate that is busy still says so.
 //!
 //! Nothing here touches a message. What happens is counted where it is recorded ([`Metrics`] observes
@@ -7,6 +7,7 @@
 //! Where to start reading: `answer.rs`, which every request passes.
 
 mod answer;
+mod api;
 mod approvals;
 mod attempts;
 mod expose;
@@ -18,6 +19,10 @@ mod settings;
 mod tests;
 
 pub use answer::{NotReady, Sources};
+pub use api::{
+    ApiAnswer, ApiProblem, ApiRequest, CommandRight, Operation, Operations, Operators, OperatorsApi,
+    RecordChange, Redact, ServerCondition, ServerConditions,
+};
 pub use approvals::Approvals;
 pub use metrics::{Gauges, Listening, Metrics, Occupancy, ServerLabel, Sessions, TraceCounts};
 pub use serve::{Listener, Serving};

@@ -14,6 +14,7 @@ impl Record {
             event: None,
             session_id: None,
             agent: None,
+            operator: None,
             upstream: None,
             transports: None,
             bridged: None,
@@ -81,6 +82,13 @@ impl Record {
     #[must_use]
     pub fn upstream(mut self, name: impl Into<Text>) -> Self {
         self.upstream = Some(name.into());
+        self
+    }
+
+    /// Who asked the admin API.
+    #[must_use]
+    pub fn operator(mut self, name: impl Into<Text>) -> Self {
+        self.operator = Some(name.into());
         self
     }
 

@@ -83,6 +83,7 @@ impl Record {
             event: _,
             session_id,
             agent,
+            operator,
             upstream,
             transports: _,
             bridged,
@@ -152,6 +153,7 @@ impl Record {
         [
             reference,
             session_id,
+            operator,
             upstream,
             bridged,
             method,

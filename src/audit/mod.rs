@@ -57,7 +57,7 @@ pub use record::{
     TargetStatus, ToolVersion, TraceFields, Transports,
 };
 pub use redact::{MARKER, Redactor, SecretTooShort};
-pub use rotation::{Rotation, is_rotated};
+pub use rotation::{Rotation, is_rotated, log_files};
 pub use settings::{Checkpoints, Durability, OnFault, Settings, Stream};
 pub use sink::{LinePosition, Sink};
 pub use text::Text;

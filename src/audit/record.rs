@@ -29,6 +29,9 @@ pub struct Record {
     pub session_id: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<Agent>,
+    /// The operator of a request to the admin API.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Text>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,6 +206,8 @@ words! {
         UpstreamState = "upstream_state",
         /// New policies were published, or refused.
         PolicyReload = "policy_reload",
+        /// A request of an operator to the admin API.
+        AdminRequest = "admin_request",
         /// Records that were never written; how many is in `lost`. Made by the log itself, and for refused
         /// HTTP requests beyond what could be recorded.
         AuditGap = "audit_gap",

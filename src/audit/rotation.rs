@@ -140,6 +140,12 @@ pub(super) fn older_files(path: &Path) -> Vec<OlderFile> {
     older
 }
 
+/// The files of a log, oldest first: those that a gate has rotated, and the log itself.
+pub fn log_files(path: &Path) -> Vec<PathBuf> {
+    let older = older_files(path).into_iter().map(|older| older.path);
+    older.chain([path.to_owned()]).collect()
+}
+
 /// The last line of the newest older file, which a new file continues.
 pub(super) fn last_older_line(path: &Path) -> Option<LineHash> {
     let newest = older_files(path).pop()?;

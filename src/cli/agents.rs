@@ -15,9 +15,11 @@ use crate::config::{Config, ConfigErrors};
 use crate::loading::{self, AGENTS_FILE, MANIFEST_FILE, Settings};
 use crate::policy::{Agent, Labels, PolicyErrors, ServerKey};
 
+pub(super) use self::edit::{AgentEdits, AgentLists, ListEdit};
+
 /// Why nothing is shown or changed.
 #[derive(Debug, thiserror::Error)]
-enum AgentsFailure {
+pub(super) enum AgentsFailure {
     #[error("the configuration is not usable")]
     Config(#[from] ConfigErrors),
     #[error("the policies are not usable")]
@@ -28,6 +30,8 @@ enum AgentsFailure {
     File { file: PathBuf, cause: io::Error },
     #[error("`{}` cannot be changed: {why}", file.display())]
     Edit { file: PathBuf, why: String },
+    #[error("`{}` has changed in the meantime: nothing was written", .0.display())]
+    Changed(PathBuf),
     #[error("the report could not be written: {0}")]
     Report(#[from] io::Error),
 }
@@ -52,6 +56,7 @@ pub fn run(args: &AgentsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
         AgentsFailure::NoDirectory
         | AgentsFailure::File { .. }
         | AgentsFailure::Edit { .. }
+        | AgentsFailure::Changed(_)
         | AgentsFailure::Report(_) => format!("error: {failure}"),
     };
     // The exit code remains if the output is closed.
@@ -61,7 +66,7 @@ pub fn run(args: &AgentsArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) ->
 
 /// What a program reads of one agent.
 #[derive(Debug, Serialize)]
-struct AgentReport {
+pub(super) struct AgentReport {
     name: String,
     roles: Vec<String>,
     /// Of several, those that are enabled and left to it.
@@ -71,10 +76,10 @@ struct AgentReport {
 
 /// What a program reads: one line.
 #[derive(Debug, Serialize)]
-struct AgentsReport {
+pub(super) struct AgentsReport {
     /// Version of this format.
-    schema: u32,
-    agents: Vec<AgentReport>,
+    pub(super) schema: u32,
+    pub(super) agents: Vec<AgentReport>,
 }
 
 /// The enabled servers that the labels leave an agent with no more roles than they give it.
@@ -100,8 +105,8 @@ fn report_of(name: &str, labels: &Labels, config: &Config) -> AgentReport {
     }
 }
 
-fn loaded(source: &AgentsSource) -> Result<(Config, Settings, Labels), AgentsFailure> {
-    let config = Config::load_offline(&source.config)?;
+fn loaded(config: &Path) -> Result<(Config, Settings, Labels), AgentsFailure> {
+    let config = Config::load_offline(config)?;
     let settings = proxy::policy_settings(&config);
     let labels = loading::load(&settings)?.snapshot.labels().clone();
     Ok((config, settings, labels))
@@ -147,18 +152,131 @@ fn line_of(report: &AgentReport) -> String {
     line
 }
 
-fn list(source: &AgentsSource, out: &mut dyn Write) -> Result<(), AgentsFailure> {
-    let (config, _, labels) = loaded(source)?;
+/// Every agent that the files name.
+pub(super) fn all(config: &Path) -> Result<Vec<AgentReport>, AgentsFailure> {
+    let (config, _, labels) = loaded(config)?;
     let mut names: Vec<&String> = labels.agents.keys().collect();
     names.sort();
     let reports = names.into_iter();
-    let reports = reports.map(|name| report_of(name, &labels, &config));
-    tell(reports.collect(), source.format, out)
+    Ok(reports
+        .map(|name| report_of(name, &labels, &config))
+        .collect())
+}
+
+/// One agent, which no file need name.
+pub(super) fn one(config: &Path, name: &str) -> Result<AgentReport, AgentsFailure> {
+    let (config, _, labels) = loaded(config)?;
+    Ok(report_of(name, &labels, &config))
+}
+
+fn list(source: &AgentsSource, out: &mut dyn Write) -> Result<(), AgentsFailure> {
+    tell(all(&source.config)?, source.format, out)
 }
 
 fn show(name: &str, source: &AgentsSource, out: &mut dyn Write) -> Result<(), AgentsFailure> {
-    let (config, _, labels) = loaded(source)?;
-    tell(vec![report_of(name, &labels, &config)], source.format, out)
+    tell(vec![one(&source.config, name)?], source.format, out)
+}
+
+/// The file that describes an agent, or is to.
+#[derive(Debug)]
+pub(super) struct AgentFile {
+    config: Config,
+    settings: Settings,
+    dir: PathBuf,
+    file: PathBuf,
+    /// Its text; empty if there is no file.
+    pub(super) text: String,
+}
+
+/// A valid change of it.
+#[derive(Debug)]
+pub(super) struct AgentChange {
+    file: AgentFile,
+    text: String,
+    /// The agent as it would be.
+    pub(super) report: AgentReport,
+}
+
+impl AgentFile {
+    pub(super) fn of(config: &Path, name: &str) -> Result<Self, AgentsFailure> {
+        let config = Config::load_offline(config)?;
+        let settings = proxy::policy_settings(&config);
+        let dir = settings.dir.clone().ok_or(AgentsFailure::NoDirectory)?;
+        let files = loading::agents_files(&settings);
+        let of_agent = files.into_iter().find(|(_, text)| edit::names(text, name));
+        let (file, text) = match of_agent {
+            Some(found) => found,
+            None => whole(&dir.join(AGENTS_FILE))?,
+        };
+        Ok(Self {
+            config,
+            settings,
+            dir,
+            file,
+            text,
+        })
+    }
+
+    /// What it says of the agent.
+    pub(super) fn lists(&self, name: &str) -> AgentLists {
+        AgentLists::of(&self.text, name)
+    }
+
+    /// Checks a change, and changes nothing.
+    pub(super) fn changed(
+        self,
+        name: &str,
+        edits: &AgentEdits,
+    ) -> Result<AgentChange, AgentsFailure> {
+        let edited = edit::edited(&self.text, name, edits);
+        let text = edited.map_err(|why| AgentsFailure::Edit {
+            file: self.file.clone(),
+            why,
+        })?;
+        let loaded = loading::load_with_labels(&self.settings, &self.file, &text)?;
+        let report = report_of(name, loaded.snapshot.labels(), &self.config);
+        Ok(AgentChange {
+            file: self,
+            text,
+            report,
+        })
+    }
+}
+
+impl AgentChange {
+    /// What it would say of the agent.
+    pub(super) fn lists(&self, name: &str) -> AgentLists {
+        AgentLists::of(&self.text, name)
+    }
+
+    /// The text that the file is to have.
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whole or not at all, unless the file has changed since it was read.
+    pub(super) fn write(&self) -> Result<(), AgentsFailure> {
+        let AgentFile { file, text, .. } = &self.file;
+        let (_, now) = whole(file)?;
+        if now != *text {
+            return Err(AgentsFailure::Changed(file.clone()));
+        }
+        let written = atomic_write::write(file, &self.text);
+        written.map_err(|cause| AgentsFailure::File {
+            file: file.clone(),
+            cause,
+        })
+    }
+
+    /// What else has to be done, if anything.
+    pub(super) fn hint(&self) -> Option<String> {
+        let dir = &self.file.dir;
+        let has_manifest = dir.join(MANIFEST_FILE).exists();
+        has_manifest.then(|| {
+            let dir = dir.display();
+            format!("`{dir}/{MANIFEST_FILE}` has the digest of the former file: write it again")
+        })
+    }
 }
 
 fn set(
@@ -167,32 +285,12 @@ fn set(
     source: &AgentsSource,
     out: &mut dyn Write,
 ) -> Result<(), AgentsFailure> {
-    let config = Config::load_offline(&source.config)?;
-    let settings = proxy::policy_settings(&config);
-    let dir = settings.dir.as_ref().ok_or(AgentsFailure::NoDirectory)?;
-    let files = loading::agents_files(&settings);
-    let of_agent = files.iter().find(|(_, text)| edit::names(text, name));
-    let (file, before) = match of_agent {
-        Some((file, text)) => (file.clone(), text.clone()),
-        None => whole(&dir.join(AGENTS_FILE))?,
-    };
-    let edited = edit::edited(&before, name, changes);
-    let text = edited.map_err(|why| AgentsFailure::Edit {
-        file: file.clone(),
-        why,
-    })?;
-    let loaded = loading::load_with_labels(&settings, &file, &text)?;
-    let written = atomic_write::write(&file, &text);
-    written.map_err(|cause| AgentsFailure::File {
-        file: file.clone(),
-        cause,
-    })?;
-    let labels = loaded.snapshot.labels();
-    tell(vec![report_of(name, labels, &config)], source.format, out)?;
-    if source.format == Format::Human && dir.join(MANIFEST_FILE).exists() {
-        let dir = dir.display();
-        let hint =
-            format!("`{dir}/{MANIFEST_FILE}` has the digest of the former file: write it again");
+    let file = AgentFile::of(&source.config, name)?;
+    let change = file.changed(name, &AgentEdits::of(changes))?;
+    change.write()?;
+    let hint = change.hint();
+    tell(vec![change.report], source.format, out)?;
+    if let Some(hint) = hint.filter(|_| source.format == Format::Human) {
         heard(writeln!(out, "{hint}"))?;
     }
     Ok(())

@@ -13,6 +13,7 @@ mod verify;
 
 use std::io::Write;
 
+pub(super) use query::{FoundRecords, QueryLimits, records};
 pub(super) use scan::sources;
 
 use super::args::{AuditArgs, AuditCommand};

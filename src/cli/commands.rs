@@ -1,13 +1,15 @@
 //! Runs the subcommand that was asked for.
 
 use std::io;
+use std::sync::Arc;
 
 use super::args::{Cli, Command};
 use super::exit::Exit;
 use super::{
-    agents, approvals, attach, audit, check, explain, init, proxy, servers, test_policy, tools,
+    admin_api, agents, approvals, attach, audit, check, explain, init, proxy, servers, test_policy, tools,
     unmet_requirements, validate_config,
 };
+use crate::admin::Operations;
 use crate::config::Config;
 use crate::loading;
 use crate::policy::PolicyErrors;
@@ -17,7 +19,7 @@ use crate::policy::PolicyErrors;
 /// `allocated` says how many bytes this process has allocated.
 pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
     match typed.command {
-        Command::Proxy(args) => proxy::run(args, allocated),
+        Command::Proxy(args) => proxy::run(args, operations, allocated),
         Command::Attach(args) => attach::run(args),
         Command::ValidateConfig(args) => {
             validate_config::run(&args, policies, &mut io::stdout(), &mut io::stderr())
@@ -39,6 +41,11 @@ pub fn run(typed: Cli, allocated: fn() -> usize) -> Exit {
         #[cfg(feature = "demo")]
         Command::DemoServer(args) => super::demo::server::run(&args),
     }
+}
+
+/// What the admin API of a gate does.
+fn operations(setup: proxy::OperationsSetup) -> io::Result<Arc<dyn Operations>> {
+    Ok(Arc::new(admin_api::AdminOperations::new(setup, policies)?))
 }
 
 /// Loads what a configuration names as `proxy` does, and puts nothing in force.

@@ -1,5 +1,6 @@
 //! The subcommands.
 
+mod admin_api;
 pub mod agents;
 pub mod approvals;
 pub mod args;

@@ -3,6 +3,7 @@
 mod absence;
 mod agents;
 mod among_policies;
+mod conditions;
 mod certificates;
 mod command_settings;
 mod configured;
@@ -80,6 +81,7 @@ pub(super) use command_settings::{
     upstream_over_http, upstream_sandbox, upstream_secrets, upstream_settings,
 };
 pub(super) use files::{certificate_expires_soon, unusable as unusable_files};
+pub use operators::{MakeOperations, OperationsSetup};
 pub(super) use parts::server;
 pub(super) use unified::endpoint;
 
@@ -94,7 +96,7 @@ use start_failures::invalid;
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
 /// Runs the gate until the agent has gone, a signal comes or the upstream cannot be brought back.
-pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
+pub fn run(args: ProxyArgs, operations: MakeOperations, allocated: fn() -> usize) -> Exit {
     let config = match args.settings() {
         Ok(config) => config,
         Err(errors) => {
@@ -125,7 +127,7 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     let judging = std::thread::Builder::new()
         .name("gate".to_owned())
         .stack_size(STACK_BYTES)
-        .spawn(move || run_here(&config, loaded, memory));
+        .spawn(move || run_here(&config, loaded, memory, operations));
     match judging.map(std::thread::JoinHandle::join) {
         Ok(Ok(exit)) => exit,
         Ok(Err(_)) => Exit::Unrecoverable,
@@ -136,7 +138,12 @@ pub fn run(args: ProxyArgs, allocated: fn() -> usize) -> Exit {
     }
 }
 
-fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
+fn run_here(
+    config: &Config,
+    loaded: LoadedPolicies,
+    memory: Memory,
+    operations: MakeOperations,
+) -> Exit {
     let runtime = match &config.listen {
         // One agent, one upstream: a second thread would add a wake-up to every message and do
         // nothing.
@@ -151,7 +158,7 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
     };
     match runtime {
         // Boxed: the future may hold a whole conversation, tens of kilobytes.
-        Ok(runtime) => runtime.block_on(Box::pin(start(config, loaded, memory))),
+        Ok(runtime) => runtime.block_on(Box::pin(start(config, loaded, memory, operations))),
         Err(cause) => {
             error!("cannot start the event loop: {cause}");
             Exit::Unrecoverable
@@ -160,7 +167,12 @@ fn run_here(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
 }
 
 /// Serves agents until the end.
-async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit {
+async fn start(
+    config: &Config,
+    loaded: LoadedPolicies,
+    memory: Memory,
+    operations: MakeOperations,
+) -> Exit {
     let Opened {
         changes,
         audit,
@@ -174,7 +186,7 @@ async fn start(config: &Config, loaded: LoadedPolicies, memory: Memory) -> Exit 
         exporter,
         flight,
         reserved,
-    } = match open(config, loaded, memory).await {
+    } = match open(config, loaded, memory, operations).await {
         Ok(opened) => opened,
         Err(exit) => return exit,
     };

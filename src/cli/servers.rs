@@ -15,14 +15,16 @@ use super::exit::{Exit, heard};
 use super::tools::LockComparison;
 use super::validate_config::{self, PolicyValidation};
 use super::{report, tools};
-use crate::config::{Config, ServerFileChange, ServerFiles};
+use crate::config::{Config, ConfigError, ServerFileChange, ServerFiles};
 use crate::findings::printable;
 use crate::policy::{PolicyErrors, ServerKey};
 
-use self::failure::ServersFailure;
+pub(super) use self::failure::ServersFailure;
+pub(super) use self::reach::{AgentReach, AllReaches, Others};
+pub(super) use self::server_file::{EditedFile, ServerEdit};
+pub(super) use self::status::ServerStatus;
+
 use self::reach::Reaches;
-use self::server_file::{EditedFile, ServerEdit};
-use self::status::ServerStatus;
 
 /// Loads what a configuration names, and puts nothing in force.
 pub(super) type LoadPolicies = fn(&Config) -> Result<PolicyValidation, PolicyErrors>;
@@ -136,17 +138,49 @@ fn printable_lines(text: &str) -> String {
 
 /// As a program reads it: one line.
 #[derive(Debug, Serialize)]
-struct CheckReport<'c> {
+pub(super) struct CheckReport {
     /// Version of this format.
     schema: u32,
     #[serde(flatten)]
-    status: &'c ServerStatus,
+    status: ServerStatus,
     /// Absent without a lock, and without a handshake.
     #[serde(skip_serializing_if = "Option::is_none")]
-    compared: Option<&'c LockComparison>,
+    compared: Option<LockComparison>,
     /// Definitions that no lock can hold.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    left_out: &'c [String],
+    left_out: Vec<String>,
+}
+
+impl CheckReport {
+    /// Checks a server of a valid configuration.
+    pub(super) fn of(
+        config: &Config,
+        key: &ServerKey,
+        handshake: Handshake,
+    ) -> Result<Self, ServersFailure> {
+        let view = status::view_of(config, key)?;
+        let view = view.filter(|_| !handshake.no_handshake);
+        let asked = view.as_ref().map(status::ask);
+        let status = ServerStatus::of(config, Some(key), &asked);
+        let (mut left_out, mut compared) = (Vec::new(), None);
+        if let Some(Ok(answer)) = asked {
+            let unfit = answer.left_out.iter();
+            left_out = unfit.map(|why| tools::shown(&why.to_string())).collect();
+            compared = LockComparison::of(config, key, answer.lock)?;
+        }
+        Ok(Self {
+            schema: 1,
+            status,
+            compared,
+            left_out,
+        })
+    }
+
+    fn has_found(&self) -> bool {
+        let mut compared = self.compared.iter();
+        let differs = compared.any(|compared| !compared.is_empty());
+        differs || self.status.is_failed() || !self.left_out.is_empty()
+    }
 }
 
 fn check(
@@ -162,40 +196,21 @@ fn check(
         load,
     )?;
     let key = &server.key;
-    let view = status::view_of(&config, key)?;
-    let view = view.filter(|_| !handshake.no_handshake);
-    let asked = view.as_ref().map(status::ask);
-    let status = ServerStatus::of(&config, Some(key), &asked);
-    let answer = asked.and_then(Result::ok);
-    let (mut left_out, mut compared) = (Vec::new(), None);
-    if let Some(answer) = answer {
-        let unfit = answer.left_out.iter();
-        left_out = unfit.map(|why| tools::shown(&why.to_string())).collect();
-        compared = LockComparison::of(&config, key, answer.lock)?;
-    }
+    let report = CheckReport::of(&config, key, handshake)?;
     match format {
-        Format::Json => {
-            let report = CheckReport {
-                schema: 1,
-                status: &status,
-                compared: compared.as_ref(),
-                left_out: &left_out,
-            };
-            json(&report, out)?;
-        }
+        Format::Json => json(&report, out)?,
         Format::Human => {
-            status.write(out)?;
+            report.status.write(out)?;
             warnings(&config, key, out)?;
-            for why in &left_out {
+            for why in &report.left_out {
                 writeln!(out, "left out, and not approved: {why}")?;
             }
-            if let Some(compared) = &compared {
+            if let Some(compared) = &report.compared {
                 compared.write(out)?;
             }
         }
     }
-    let differs = compared.is_some_and(|compared| !compared.is_empty());
-    Ok(if differs || status.is_failed() || !left_out.is_empty() {
+    Ok(if report.has_found() {
         Exit::ServersNotDone
     } else {
         Exit::Success
@@ -212,18 +227,10 @@ fn edited(
     out: &mut dyn Write,
 ) -> Result<Exit, ServersFailure> {
     let (gate, key) = (&server.gate.config, &server.key);
-    let edited = edited_file(gate, key, edit)?;
-    let change = ServerFileChange {
-        file: &edited.path,
-        text: edited.after.as_deref(),
-    };
-    let config = valid(Config::load_changed(gate, &change)?, gate, load)?;
+    let PreparedEdit { edited, config } = prepared(gate, key, edit, load)?;
     warnings(&config, key, out)?;
-    if let Some(handshake) = handshake {
-        let view = status::view_of(&config, key)?;
-        if let Some(view) = view.filter(|_| !handshake.no_handshake) {
-            shake_hands(&config, &view, key, out)?;
-        }
+    if handshake.is_some_and(|handshake| !handshake.no_handshake) {
+        shake_hands(&config, key, out)?;
     }
     let file = printable(&edited.path.display().to_string());
     let (question, done) = match edited.after {
@@ -234,6 +241,68 @@ fn edited(
     edited.write()?;
     writeln!(out, "{done}")?;
     Ok(Exit::Success)
+}
+
+/// A change of the file of a server that would be valid.
+#[derive(Debug)]
+pub(super) struct PreparedEdit {
+    pub(super) edited: EditedFile,
+    /// The whole configuration with the change.
+    pub(super) config: Config,
+}
+
+/// Checks the whole configuration as it would be, and changes nothing.
+pub(super) fn prepared(
+    gate: &Path,
+    key: &ServerKey,
+    edit: ServerEdit<'_>,
+    load: LoadPolicies,
+) -> Result<PreparedEdit, ServersFailure> {
+    let edited = edited_file(gate, key, edit)?;
+    let change = ServerFileChange {
+        file: &edited.path,
+        text: edited.after.as_deref(),
+    };
+    let config = valid(Config::load_changed(gate, &change)?, gate, load)?;
+    Ok(PreparedEdit { edited, config })
+}
+
+/// The answer of a server to a handshake, and what each agent would reach of it.
+pub(super) struct HandshakeResult {
+    pub(super) status: ServerStatus,
+    pub(super) left_out: Vec<String>,
+    pub(super) lock: Option<LockComparison>,
+    pub(super) reaches: AllReaches,
+}
+
+/// Shakes hands with the server of a change, unless it is disabled.
+///
+/// # Errors
+/// It does not answer, or its tools cannot be evaluated.
+pub(super) fn handshake(
+    config: &Config,
+    key: &ServerKey,
+) -> Result<Option<HandshakeResult>, ServersFailure> {
+    let Some(view) = status::view_of(config, key)? else {
+        return Ok(None);
+    };
+    let answer = status::ask(&view).map_err(ServersFailure::NoAnswer)?;
+    let left_out = answer.left_out.iter();
+    let left_out = left_out.map(|why| tools::shown(&why.to_string())).collect();
+    let lock = LockComparison::of(config, key, answer.lock.clone())?;
+    let reaches = Reaches {
+        config,
+        view: &view,
+        offered: &answer.lock,
+        lock: lock.as_ref(),
+    };
+    let reaches = reaches.of_all()?;
+    Ok(Some(HandshakeResult {
+        status: ServerStatus::of(config, Some(key), &Some(Ok(answer))),
+        left_out,
+        lock,
+        reaches,
+    }))
 }
 
 fn edited_file(
@@ -263,48 +332,44 @@ fn edited_file(
 
 fn shake_hands(
     config: &Config,
-    view: &Config,
     key: &ServerKey,
     out: &mut dyn Write,
 ) -> Result<(), ServersFailure> {
-    let asked = Some(Ok(status::ask(view).map_err(ServersFailure::NoAnswer)?));
-    ServerStatus::of(config, Some(key), &asked).write(out)?;
-    let Some(Ok(answer)) = asked else {
+    let Some(shaken) = handshake(config, key)? else {
         return Ok(());
     };
-    for why in &answer.left_out {
-        let why = tools::shown(&why.to_string());
+    shaken.status.write(out)?;
+    for why in &shaken.left_out {
         writeln!(out, "left out, and not approved: {why}")?;
     }
-    let lock = LockComparison::of(config, key, answer.lock.clone())?;
-    if lock.as_ref().is_some_and(|lock| !lock.is_empty()) {
+    if shaken.lock.as_ref().is_some_and(|lock| !lock.is_empty()) {
         writeln!(
             out,
             "tools that differ from the lock are denied until `tools approve`"
         )?;
     }
-    let reaches = Reaches {
-        config,
-        view,
-        offered: &answer.lock,
-        lock: lock.as_ref(),
-    };
-    reaches.write(out)
+    Ok(shaken.reaches.write(out)?)
 }
 
 /// The configuration, unless `validate-config` would refuse it.
-fn valid(config: Config, file: &Path, load: LoadPolicies) -> Result<Config, ServersFailure> {
+pub(super) fn valid(config: Config, file: &Path, load: LoadPolicies) -> Result<Config, ServersFailure> {
     validate_config::checked(config, file, load).map_err(ServersFailure::Invalid)
 }
 
 /// What looks wrong with one server.
-fn warnings(config: &Config, key: &ServerKey, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn warnings_of<'c>(
+    config: &'c Config,
+    key: &ServerKey,
+) -> impl Iterator<Item = &'c ConfigError> {
     let table = format!("servers.{key}");
-    let of_it = config.warnings.iter().filter(|warning| {
+    config.warnings.iter().filter(move |warning| {
         let below = warning.field().strip_prefix(&table);
         below.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    });
-    for warning in of_it {
+    })
+}
+
+fn warnings(config: &Config, key: &ServerKey, out: &mut dyn Write) -> io::Result<()> {
+    for warning in warnings_of(config, key) {
         writeln!(out, "{}", report::text(warning))?;
     }
     Ok(())

@@ -30,6 +30,7 @@ pub(super) use self::failure::ToolsFailure;
 pub(super) use self::lines::shown;
 pub(super) use self::offered::{ServerAnswer, asked_one};
 pub(super) use self::one_server::LockComparison;
+pub(super) use self::shown_to::{ToolsFilter, tools_of};
 
 /// Does what was asked for. What people and programs read goes to `stdout`, what went wrong to
 /// `stderr`.

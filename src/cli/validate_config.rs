@@ -35,8 +35,9 @@ struct ValidationReport {
     problems: Vec<ReportedProblem>,
 }
 
+/// One problem as a program reads it.
 #[derive(Debug, Serialize)]
-struct ReportedProblem {
+pub(super) struct ReportedProblem {
     severity: FindingLevel,
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<String>,
@@ -105,19 +106,50 @@ pub fn run<E: Diagnostic>(
     }
 }
 
-/// The configuration, unless something that it names is wrong; then the report of it.
+/// What keeps a configuration from being valid.
+#[derive(Debug)]
+pub(super) struct InvalidConfig {
+    /// For people.
+    pub(super) report: String,
+    /// The same for programs.
+    pub(super) problems: Vec<ReportedProblem>,
+}
+
+impl InvalidConfig {
+    /// For programs alone.
+    pub(super) fn of(errors: &ConfigErrors) -> Self {
+        let problems = errors.problems().iter();
+        Self {
+            report: report::text(errors),
+            problems: problems.map(ReportedProblem::in_config).collect(),
+        }
+    }
+
+    pub(super) fn of_policies(errors: &dyn Diagnostic) -> Self {
+        let problems = Finding::all(errors).into_iter();
+        Self {
+            report: report::text(errors),
+            problems: problems.map(ReportedProblem::from).collect(),
+        }
+    }
+}
+
+/// The configuration, unless something that it names is wrong.
 pub(super) fn checked<E: Diagnostic>(
     config: Config,
     file: &Path,
     load_policies: impl FnOnce(&Config) -> Result<PolicyValidation, E>,
-) -> Result<Config, String> {
+) -> Result<Config, InvalidConfig> {
     match look(config, file, load_policies) {
         ValidationResult::Valid { config, .. } => Ok(*config),
         wrong @ (ValidationResult::WrongConfig(_) | ValidationResult::WrongPolicies { .. }) => {
             let mut report = Vec::new();
             // Memory takes all.
             let _ = wrong.tell_people(&file.display().to_string(), &mut report);
-            Err(String::from_utf8_lossy(&report).into_owned())
+            Err(InvalidConfig {
+                report: String::from_utf8_lossy(&report).into_owned(),
+                problems: wrong.problems(),
+            })
         }
     }
 }
@@ -206,6 +238,25 @@ impl<E: Diagnostic> ValidationResult<E> {
     }
 
     fn tell_programs(&self, file: String, out: &mut dyn Write) -> io::Result<()> {
+        let problems = self.problems();
+        let mut outcome = ValidationReport {
+            schema: 1,
+            file,
+            valid: false,
+            exposed: None,
+            revision: None,
+            problems,
+        };
+        if let Self::Valid { policies, .. } = self {
+            outcome.valid = true;
+            outcome.exposed = Some(policies.exposed.clone());
+            outcome.revision = Some(policies.revision.clone());
+        }
+        serde_json::to_writer(&mut *out, &outcome)?;
+        writeln!(out)
+    }
+
+    fn problems(&self) -> Vec<ReportedProblem> {
         let mut problems: Vec<_> = self
             .beside()
             .iter()
@@ -223,21 +274,7 @@ impl<E: Diagnostic> ValidationResult<E> {
                 problems.extend(Finding::all(errors).into_iter().map(ReportedProblem::from));
             }
         }
-        let mut outcome = ValidationReport {
-            schema: 1,
-            file,
-            valid: false,
-            exposed: None,
-            revision: None,
-            problems,
-        };
-        if let Self::Valid { policies, .. } = self {
-            outcome.valid = true;
-            outcome.exposed = Some(policies.exposed.clone());
-            outcome.revision = Some(policies.revision.clone());
-        }
-        serde_json::to_writer(&mut *out, &outcome)?;
-        writeln!(out)
+        problems
     }
 
     /// Additional reports.

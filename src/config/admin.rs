@@ -1,5 +1,6 @@
 //! `[admin]`: where operators reach the gate.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -21,6 +22,14 @@ const APPROVERS: TokenOwner = TokenOwner {
     length: APPROVER_TOKEN,
 };
 
+const OPERATORS: TokenOwner = TokenOwner {
+    example: "one for each person or program, as in `operators = { olga = \"${OLGA_TOKEN}\" }`",
+    name: "the name of the operator comes first, as in `olga = \"${OLGA_TOKEN}\"`",
+    shared: "is the token of another operator too",
+    apart: "a token says who has made a change: give each their own",
+    length: APPROVER_TOKEN,
+};
+
 pub(super) fn admin(mut section: ConfigSection<'_, '_>, base: &Path, listen: &Listen) -> Admin {
     let default = Admin::default();
     let host = section.address("host");
@@ -37,8 +46,12 @@ pub(super) fn admin(mut section: ConfigSection<'_, '_>, base: &Path, listen: &Li
         )
         .unwrap_or(default.anonymous);
     let approvers = tokens(section.section("approvers"), &APPROVERS);
+    let operators = tokens(section.section("operators"), &OPERATORS);
+    let command_operators = command_operators(&mut section, &operators);
     let admin = Admin {
         approvers,
+        operators,
+        command_operators,
         host: host.unwrap_or(default.host),
         port,
         allowed_hosts: allowed_hosts.unwrap_or_default(),
@@ -92,8 +105,26 @@ fn who_may_read(section: &mut ConfigSection<'_, '_>, admin: &Admin) {
     }
 }
 
-/// Requires approver tokens that no agent and no metrics reader has: an agent could otherwise approve its
-/// own requests.
+/// The operators with the right to commands, each of whom has a token.
+fn command_operators(
+    section: &mut ConfigSection<'_, '_>,
+    operators: &BTreeMap<String, SecretString>,
+) -> BTreeSet<String> {
+    let help = "the name of an operator, as in `[\"olga\"]`";
+    let names = section.each("command_operators", help, |section, item| {
+        section.read_item(item, help, |name| {
+            if operators.contains_key(name) {
+                Ok(name.to_owned())
+            } else {
+                Err(ConfigReason::Invalid("is no name in `operators`"))
+            }
+        })
+    });
+    names.unwrap_or_default().into_iter().collect()
+}
+
+/// Requires tokens of approvers and operators that no agent and no metrics reader has: an agent could otherwise
+/// approve its own requests, or change servers.
 fn who_may_approve(section: &mut ConfigSection<'_, '_>, admin: &Admin, listen: &Listen) {
     let of_agents = match listen {
         Listen::Http(http) => match &http.auth {
@@ -106,17 +137,26 @@ fn who_may_approve(section: &mut ConfigSection<'_, '_>, admin: &Admin, listen: &
         Some(Bearer::Value(token)) => Some(token),
         Some(Bearer::File(_)) | None => None,
     };
-    let mut others = of_agents.into_iter().flatten().chain(of_metrics);
-    let is_approvers = |other: &SecretString| {
-        let mut approvers = admin.approvers.values();
-        approvers.any(|token| secret::are_same(token, other))
+    let others: Vec<&SecretString> = of_agents.into_iter().flatten().chain(of_metrics).collect();
+    let meets = |ours: &BTreeMap<String, SecretString>, others: &[&SecretString]| {
+        let mut ours = ours.values();
+        ours.any(|token| others.iter().any(|other| secret::are_same(token, other)))
     };
-    if others.any(is_approvers) {
+    if meets(&admin.approvers, &others) {
         let reason = ConfigReason::Invalid("has a token that agents or the metrics have too");
         let help = "its holder could approve in a person's name: use another token";
         section.refuse("approvers", reason, Some(help));
     }
-    if !admin.approvers.is_empty() && !admin.host.is_loopback() && admin.token.is_none() {
+    let of_approvers = admin.approvers.values();
+    let others: Vec<&SecretString> = others.into_iter().chain(of_approvers).collect();
+    if meets(&admin.operators, &others) {
+        let reason =
+            ConfigReason::Invalid("has a token that agents, the metrics or approvers have too");
+        let help = "its holder could change servers in an operator's name: use another token";
+        section.refuse("operators", reason, Some(help));
+    }
+    let has_people = !(admin.approvers.is_empty() && admin.operators.is_empty());
+    if has_people && !admin.host.is_loopback() && admin.token.is_none() {
         let reason =
             ConfigReason::Suspicious("the gate has no TLS, and the tokens cross the network");
         let help = "end TLS in front of the gate, or keep others out by the network";

@@ -44,7 +44,7 @@ const IN_PLACE: [&str; 4] = [
 
 /// Tables with keys of the author's choice that need a restart. The gate names the table alone, since such a
 /// key may be the name of a person.
-const CHOSEN: [&str; 11] = [
+const CHOSEN: [&str; 12] = [
     "servers",
     "unified.aliases",
     "views",
@@ -55,6 +55,7 @@ const CHOSEN: [&str; 11] = [
     "listen.auth.tokens",
     "listen.auth.claims",
     "admin.approvers",
+    "admin.operators",
     "telemetry.headers",
 ];
 

@@ -127,6 +127,7 @@ fn of_peers(record: &mut Record) -> impl Iterator<Item = &mut Text> {
         event: _,
         session_id: _,
         agent,
+        operator: _,
         upstream: _,
         transports: _,
         bridged,

@@ -328,6 +328,9 @@ struct Sides<'r> {
 /// The name of an agent that the gate does not know.
 const UNKNOWN_AGENT: &str = "unknown agent";
 
+/// The name of an operator whose token the gate does not know.
+const UNKNOWN_OPERATOR: &str = "unknown operator";
+
 impl<'r> Sides<'r> {
     fn of(record: &'r LogRecord<'_>) -> Self {
         let session = some(&record.session_id).map(|uid| Uid { uid });
@@ -342,6 +345,16 @@ impl<'r> Sides<'r> {
             destination,
         };
         match (&*record.kind, &*record.direction) {
+            ("admin_request", _) => {
+                let operator = some(&record.operator);
+                let mut sides = by("", operator.unwrap_or(UNKNOWN_OPERATOR), PRODUCT);
+                let groups = Vec::new();
+                sides.actor.user = operator.map(|uid| User { uid, groups });
+                if operator.is_none() {
+                    sides.actor.app_name = UNKNOWN_OPERATOR;
+                }
+                sides
+            }
             // The gate's own message.
             (_, "") => Self::with(by(PRODUCT, PRODUCT, server), session),
             ("server_request" | "notification", "upstream_to_agent") => {

@@ -209,6 +209,16 @@ async fn an_event_says_which_side_acted_and_what_came_of_it() {
     .await;
     let reload = Record::new(Kind::PolicyReload).decision(Decision::Allow, "reload");
     check(reload, "mcp-protector", [3, 1, 1, 1, 1]).await;
+    let change = Record::new(Kind::AdminRequest).operator("olga");
+    let change = change.method("servers/put");
+    check(
+        change.decision(Decision::Allow, "admin_api"),
+        "olga",
+        [99, 1, 1, 1, 1],
+    )
+    .await;
+    let unknown = Record::new(Kind::AdminRequest).decision(Decision::Block, "admin_api");
+    check(unknown, "unknown operator", [0, 3, 2, 2, 2]).await;
     let malformed = Record::new(Kind::MalformedMessage).decision(Decision::Block, "http");
     check(
         malformed.direction(to_server),

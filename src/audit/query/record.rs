@@ -28,6 +28,8 @@ pub struct LogRecord<'l> {
     #[serde(borrow, default)]
     pub agent: LoggedAgent<'l>,
     #[serde(borrow, default)]
+    pub operator: LogText<'l>,
+    #[serde(borrow, default)]
     pub upstream: LogText<'l>,
     #[serde(borrow, default)]
     pub direction: LogText<'l>,

@@ -18,6 +18,7 @@ pub(in crate::audit) fn full(kind: Kind, mut text: impl FnMut() -> String) -> Re
             actors: vec![text().into()],
             roles: vec![text().into(), text().into()],
         }),
+        operator: Some(text().into()),
         upstream: Some(text().into()),
         transports: Some(Transports {
             agent: "stdio",
@@ -134,6 +135,7 @@ pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
         "/agent/actors/0",
         "/agent/roles/0",
         "/agent/roles/1",
+        "/operator",
         "/upstream",
         "/bridged",
         "/method",
@@ -236,6 +238,7 @@ pub(in crate::audit) fn least(kind: Kind) -> Record {
             .decision(Decision::Block, "reload")
             .revision("5feceb66")
             .reason(Reason::text("invalid")),
+        Kind::AdminRequest => record.decision(Decision::Block, "admin_api"),
         Kind::Startup => record.upstream("files").revision("5feceb66"),
         Kind::SessionStart | Kind::SessionEnd => within(record),
         Kind::Shutdown => record.reason(Reason::text("a signal")),

@@ -2,10 +2,80 @@
 
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value};
 
+use serde::Serialize;
+
 use super::super::args::AgentChanges;
 
 /// The key of the file with all agents.
 const AGENTS: &str = "agents";
+
+/// What becomes of one list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) enum ListEdit {
+    Keep,
+    Set(Vec<String>),
+    Remove,
+}
+
+/// What becomes of the lists of one agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::cli) struct AgentEdits {
+    pub(in crate::cli) servers: ListEdit,
+    pub(in crate::cli) not_servers: ListEdit,
+    pub(in crate::cli) allow: ListEdit,
+    pub(in crate::cli) deny: ListEdit,
+}
+
+/// The lists of one agent as they are written.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+pub(in crate::cli) struct AgentLists {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    servers: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_servers: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deny: Option<Vec<String>>,
+}
+
+impl AgentEdits {
+    /// Lists that are not given stay.
+    pub(super) fn of(changes: &AgentChanges) -> Self {
+        let edit = |items: &Option<Vec<String>>| match items {
+            None => ListEdit::Keep,
+            // `""` is no name: the list is empty.
+            Some(items) => {
+                let items = items.iter().filter(|item| !item.is_empty());
+                ListEdit::Set(items.cloned().collect())
+            }
+        };
+        Self {
+            servers: edit(&changes.servers),
+            not_servers: edit(&changes.not_servers),
+            allow: edit(&changes.allow_tool),
+            deny: edit(&changes.deny_tool),
+        }
+    }
+}
+
+impl AgentLists {
+    pub(super) fn of(text: &str, agent: &str) -> Self {
+        let document = text.parse::<DocumentMut>().unwrap_or_default();
+        let agents = document.get(AGENTS).and_then(Item::as_table_like);
+        let entry = agents.and_then(|agents| agents.get(agent)?.as_table_like());
+        let list = |key| {
+            let items = entry?.get(key)?.as_array()?.iter();
+            Some(items.filter_map(|item| item.as_str().map(str::to_owned)).collect())
+        };
+        Self {
+            servers: list("servers"),
+            not_servers: list("not_servers"),
+            allow: list("allow"),
+            deny: list("deny"),
+        }
+    }
+}
 
 /// Whether a text describes this agent.
 pub(super) fn names(text: &str, agent: &str) -> bool {
@@ -20,7 +90,7 @@ pub(super) fn names(text: &str, agent: &str) -> bool {
 ///
 /// # Errors
 /// Why there is none.
-pub(super) fn edited(text: &str, agent: &str, changes: &AgentChanges) -> Result<String, String> {
+pub(super) fn edited(text: &str, agent: &str, edits: &AgentEdits) -> Result<String, String> {
     let document = text.parse::<DocumentMut>();
     let mut document = document.map_err(|error| error.to_string())?;
     let mut all = Table::new();
@@ -31,16 +101,18 @@ pub(super) fn edited(text: &str, agent: &str, changes: &AgentChanges) -> Result<
     let entry = agents.entry(agent).or_insert(Item::Table(Table::new()));
     let entry = entry.as_table_like_mut();
     let entry = entry.ok_or_else(|| format!("`{AGENTS}.{agent}` is no table"))?;
-    for (key, items) in [
-        ("servers", &changes.servers),
-        ("not_servers", &changes.not_servers),
-        ("allow", &changes.allow_tool),
-        ("deny", &changes.deny_tool),
+    for (key, edit) in [
+        ("servers", &edits.servers),
+        ("not_servers", &edits.not_servers),
+        ("allow", &edits.allow),
+        ("deny", &edits.deny),
     ] {
-        if let Some(items) = items {
-            // `""` is no name: the list is empty.
-            let items = items.iter().map(String::as_str);
-            set(entry, key, items.filter(|item| !item.is_empty()).collect());
+        match edit {
+            ListEdit::Keep => {}
+            ListEdit::Set(items) => set(entry, key, items.iter().map(String::as_str).collect()),
+            ListEdit::Remove => {
+                entry.remove(key);
+            }
         }
     }
     Ok(document.to_string())
@@ -74,7 +146,7 @@ mod tests {
                 allow_tool,
                 deny_tool,
             };
-            assert_eq!(edited(before, "a.b", &changes).as_deref(), Ok(expected));
+            assert_eq!(edited(before, "a.b", &AgentEdits::of(&changes)).as_deref(), Ok(expected));
         };
         check(
             "",
@@ -103,7 +175,7 @@ mod tests {
             deny_tool: None,
         };
         let check = |text: &str, expected: &str| {
-            let why = edited(text, "a", &changes).unwrap_err();
+            let why = edited(text, "a", &AgentEdits::of(&changes)).unwrap_err();
             assert!(why.contains(expected), "{why}");
         };
         check("agents = 1\n", "`agents` is no table");

@@ -43,7 +43,7 @@ pub(in crate::cli) fn sources(files: &[PathBuf]) -> Vec<Source> {
 
 /// The reason why a scan ended before the end of the files.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ScanError {
+pub(in crate::cli) enum ScanError {
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error("{at}: {error}")]

@@ -25,6 +25,7 @@ use super::decisions::Decisions;
 use super::entrance::{Entrance, Reserved, enter, reserve};
 use super::flight::Flight;
 use super::numbers::Numbers;
+use super::operators::{MakeOperations, People};
 use super::parts::ForOperators;
 use super::prepare::{Common, Prepared, prepare};
 use super::pulse::Pulse;
@@ -126,6 +127,7 @@ pub(super) async fn open(
     config: &Config,
     loaded: LoadedPolicies,
     memory: Memory,
+    operations: MakeOperations,
 ) -> Result<Opened, Exit> {
     let (common, beside) = common(config, memory).await?;
     let Beside {
@@ -184,6 +186,8 @@ pub(super) async fn open(
     let operators = admin
         .zip(common.for_operators.metrics.clone())
         .map(|(listener, metrics)| {
+            let api = operators::api(config, &common, &pulse, operations)?;
+            let people = People { approvals, api };
             operators::serve(
                 listener,
                 &common,
@@ -191,7 +195,7 @@ pub(super) async fn open(
                 &pulse,
                 connections,
                 spans,
-                approvals,
+                people,
             )
         })
         .transpose()

@@ -1,14 +1,17 @@
 //! The listener of operators: what the configuration means to it, and where its answers come from.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use secrecy::SecretString;
 use tracing::info;
 
 use crate::admin::{
-    Approvals, Gauges, Listener, Metrics, Occupancy, Serving, Settings, Sources, TraceCounts,
+    Approvals, Gauges, Listener, Metrics, Occupancy, Operations, Operators, OperatorsApi,
+    ServerConditions, Serving, Settings, Sources, TraceCounts,
 };
 use crate::agent::http::Connections;
 use crate::clock::Clock;
@@ -18,6 +21,7 @@ use crate::identity::{Identity, StaticToken, StaticTokens, StaticTokensError};
 use crate::telemetry::{self, Spans};
 
 use super::super::exit::Exit;
+use super::conditions;
 use super::prepare::Common;
 use super::pulse::Pulse;
 use super::start_failures::{broken, invalid};
@@ -99,11 +103,67 @@ pub(super) fn desk(
     Ok((Some(desk), approvals))
 }
 
+/// What the admin API needs of the gate.
+pub struct OperationsSetup {
+    /// The file of the configuration.
+    pub config: PathBuf,
+    pub conditions: ServerConditions,
+}
+
+impl fmt::Debug for OperationsSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OperationsSetup").finish_non_exhaustive()
+    }
+}
+
+/// Makes what the admin API does.
+pub type MakeOperations = fn(OperationsSetup) -> io::Result<Arc<dyn Operations>>;
+
+/// The admin API, if there are operators.
+pub(super) fn api(
+    config: &Config,
+    common: &Common,
+    pulse: &Pulse,
+    make: MakeOperations,
+) -> io::Result<Option<OperatorsApi>> {
+    let operators = &config.admin.operators;
+    let (Some(file), false) = (&config.file, operators.is_empty()) else {
+        return Ok(None);
+    };
+    let operator = |(name, token): (&String, &SecretString)| StaticToken {
+        token: token.clone(),
+        identity: Identity::named(name),
+    };
+    let tokens = StaticTokens::new(operators.iter().map(operator).collect());
+    let operators = Operators {
+        tokens: tokens.map_err(io::Error::other)?,
+        with_commands: config.admin.command_operators.clone(),
+    };
+    let setup = OperationsSetup {
+        config: file.path().to_owned(),
+        conditions: conditions::of(pulse),
+    };
+    let secrets = common.secrets.clone();
+    Ok(Some(OperatorsApi::new(
+        operators,
+        make(setup)?,
+        common.audit.clone(),
+        Arc::clone(&common.clock),
+        Box::new(move |text| secrets.redact(text).into_owned()),
+    )))
+}
+
 /// What is counted before the servers of this configuration.
 pub(super) fn metrics(config: &Config) -> Arc<Metrics> {
     let keys = config.each().into_iter().filter_map(|config| config.key);
     let keys = keys.map(|key| key.as_str().into());
     Arc::new(Metrics::of_servers(keys.collect()))
+}
+
+/// What people do at the listener.
+pub(super) struct People {
+    pub(super) approvals: Option<Approvals>,
+    pub(super) api: Option<OperatorsApi>,
 }
 
 /// Serves operators until what this returns is dropped.
@@ -114,12 +174,16 @@ pub(super) fn serve(
     pulse: &Pulse,
     connections: Option<Connections>,
     traces: Option<Arc<Spans>>,
-    approvals: Option<Approvals>,
+    people: People,
 ) -> io::Result<Serving> {
+    let People { approvals, api } = people;
     let address = listener.address();
     info!("health and metrics on http://{address}");
     if approvals.is_some() {
         info!("approvals on http://{address}/approvals");
+    }
+    if api.is_some() {
+        info!("admin API on http://{address}/api/v1");
     }
     let servers = Arc::clone(&pulse.servers);
     let (audit, clock) = (common.audit.clone(), Arc::clone(&common.clock));
@@ -156,6 +220,7 @@ pub(super) fn serve(
         metrics,
         figures: Box::new(figures),
         approvals,
+        api,
         key_set: common.for_operators.key_set.clone(),
     })
 }

@@ -69,7 +69,7 @@ impl Pulse {
     }
 
     /// Whether one server can serve.
-    fn of_server(&self, parts: &Parts) -> Health {
+    pub(super) fn of_server(&self, parts: &Parts) -> Health {
         if parts.shutdown.is_requested() {
             return Health::Stopping;
         }

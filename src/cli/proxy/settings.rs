@@ -165,6 +165,7 @@ fn tokens(config: &Config) -> impl Iterator<Item = &SecretString> {
         .chain(in_headers)
         .chain(shown_by_operators)
         .chain(config.admin.approvers.values())
+        .chain(config.admin.operators.values())
         .chain(&config.telemetry.secrets)
         .chain(shown_by_agents.into_iter().flatten())
 }

@@ -129,16 +129,17 @@ fn is_lost(upstreams: &Upstreams) -> bool {
 }
 
 /// Begins a conversation, shakes hands, and ends it.
-async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
-    let upstreams = &tried.upstreams;
+async fn shake_hands(parts: Parts, server_of_trial: Tried) -> Result<(), NoHandshake> {
+    let upstreams = &server_of_trial.upstreams;
     let gate = &*parts.gate;
+    let began = parts.clock.elapsed();
     let session = session(&parts.server, "http", gate)
         .ok_or_else(|| NoHandshake::Because("there are no random numbers".to_owned()))?;
     let session = session.of(policy::Agent {
         id: "mcp-protector".to_owned(),
         ..policy::Agent::default()
     });
-    session.state().connection.place = Place::At(tried.instance);
+    session.state().connection.place = Place::At(server_of_trial.instance);
     session.described_by(gate.policies().labels());
     let connected = upstreams.connect();
     let (server, mut events) =
@@ -158,6 +159,10 @@ async fn shake_hands(parts: Parts, tried: Tried) -> Result<(), NoHandshake> {
             tried.unwrap_or(Err(NoHandshake::Silent))
         }
     };
+    if tried.is_ok() {
+        let now = parts.clock.elapsed();
+        server_of_trial.trials.took(now.saturating_sub(began));
+    }
     // What was asked and will not be answered has an outcome like all that was asked.
     let fault = match &tried {
         Err(NoHandshake::Silent) => UpstreamFault::TimedOut(PATIENCE),

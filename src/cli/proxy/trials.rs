@@ -57,6 +57,8 @@ struct Latest {
     came_to_nothing: AtomicBool,
     /// What the log has said of it.
     said: Mutex<Option<NoHandshake>>,
+    /// How long the latest successful handshake took, in milliseconds.
+    latency_ms: Mutex<Option<u64>>,
 }
 
 impl Trials {
@@ -81,6 +83,25 @@ impl Trials {
         } else {
             Health::Starting
         }
+    }
+
+    /// Why the latest handshake failed.
+    pub(super) fn problem(&self) -> Option<String> {
+        let said = self.latest.said.lock();
+        let said = said.unwrap_or_else(PoisonError::into_inner);
+        said.as_ref().map(ToString::to_string)
+    }
+
+    /// How long the latest successful handshake of the gate took.
+    pub(super) fn latency_ms(&self) -> Option<u64> {
+        let latency = self.latest.latency_ms.lock();
+        *latency.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn took(&self, time: Duration) {
+        let latency = self.latest.latency_ms.lock();
+        let time = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        *latency.unwrap_or_else(PoisonError::into_inner) = Some(time);
     }
 
     /// Somebody has shaken hands.

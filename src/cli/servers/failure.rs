@@ -5,18 +5,18 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::report;
 use crate::cli::tools::ToolsFailure;
+use crate::cli::validate_config::InvalidConfig;
 use crate::config::ConfigErrors;
 use crate::findings::printable;
 use crate::policy::ServerKey;
 
 /// Why nothing was done.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ServersFailure {
+pub(in crate::cli) enum ServersFailure {
     #[error("the configuration is not usable")]
     Config(#[from] ConfigErrors),
-    /// The report of its problems.
-    #[error("{0}")]
-    Invalid(String),
+    #[error("the configuration is not valid")]
+    Invalid(InvalidConfig),
     #[error(
         "`{}` names no directory for servers: write `servers_dir = \"servers.d\"` above its tables, and make the directory",
         .0.display()
@@ -84,7 +84,7 @@ impl ServersFailure {
         // The exit code remains if the output is closed.
         let _ = match self {
             Self::Config(errors) => writeln!(out, "{}", report::text(errors)),
-            Self::Invalid(text) => write!(out, "{text}"),
+            Self::Invalid(invalid) => write!(out, "{}", invalid.report),
             Self::Tools(failure) => failure.tell(out),
             Self::NoDirectory(_)
             | Self::InGate { .. }

@@ -14,8 +14,10 @@ use crate::policy::ServerKey;
 
 /// A change of the file.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum ServerEdit<'e> {
+pub(in crate::cli) enum ServerEdit<'e> {
     Add(&'e ServerLaunch),
+    /// The whole table of a server that may be there already.
+    Put(&'e Table),
     Update(&'e ServerLaunch),
     Remove,
     Enable,
@@ -24,11 +26,11 @@ pub(super) enum ServerEdit<'e> {
 
 /// A file as it is, and as it is to be.
 #[derive(Debug)]
-pub(super) struct EditedFile {
-    pub(super) path: PathBuf,
-    before: Option<String>,
+pub(in crate::cli) struct EditedFile {
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) before: Option<String>,
     /// `None`: it is removed.
-    pub(super) after: Option<String>,
+    pub(in crate::cli) after: Option<String>,
     readers: Readers,
 }
 
@@ -48,7 +50,7 @@ impl EditedFile {
                 let (key, file) = (key.clone(), path);
                 return Err(ServersFailure::Exists { key, file });
             }
-            (ServerEdit::Add(_), None) => Some(new_document(key)),
+            (ServerEdit::Add(_), None) | (ServerEdit::Put(_), _) => Some(new_document(key)),
             (_, None) => {
                 let (key, file) = (key.clone(), path);
                 return Err(ServersFailure::Absent { key, file });
@@ -89,7 +91,7 @@ impl EditedFile {
     }
 
     /// Whole or not at all, unless the file has changed since it was read.
-    pub(super) fn write(&self) -> Result<(), ServersFailure> {
+    pub(in crate::cli) fn write(&self) -> Result<(), ServersFailure> {
         let now = fs::read_to_string(&self.path).ok();
         if now != self.before {
             return Err(ServersFailure::Changed(self.path.clone()));
@@ -135,6 +137,11 @@ fn change(table: &mut dyn TableLike, edit: ServerEdit<'_>) {
                 for (name, value) in &launch.env {
                     set(variables, name, Value::from(value.as_str()));
                 }
+            }
+        }
+        ServerEdit::Put(whole) => {
+            for (name, item) in whole {
+                table.insert(name, item.clone());
             }
         }
         ServerEdit::Enable => {

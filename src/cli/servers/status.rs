@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// One server.
 #[derive(Debug, Serialize)]
-pub(super) struct ServerStatus {
+pub(in crate::cli) struct ServerStatus {
     /// Absent for `[upstream]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
@@ -41,7 +41,7 @@ pub(super) struct ServerStatus {
 /// What a handshake came to.
 #[derive(Debug, Serialize)]
 #[serde(tag = "connection", rename_all = "snake_case")]
-pub(super) enum Connection {
+pub(in crate::cli) enum Connection {
     /// It is disabled, or no handshake is wanted.
     NotAsked,
     Connected {

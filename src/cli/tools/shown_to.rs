@@ -1,6 +1,7 @@
 //! `tools list`: the locked tools, and which of them an agent would be shown.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -22,7 +23,7 @@ const PROTOCOL: &str = "2025-11-25";
 
 /// What a program reads: one line.
 #[derive(Debug, Serialize)]
-struct ToolsReport<'a> {
+pub(in crate::cli) struct ToolsReport<'a> {
     /// Version of this format.
     schema: u32,
     agent: &'a str,
@@ -39,38 +40,59 @@ struct ToolReport {
     reason: Option<String>,
 }
 
+/// Whose tools are listed.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct ToolsFilter<'f> {
+    pub(in crate::cli) agent: &'f str,
+    pub(in crate::cli) roles: &'f [String],
+    /// Of several, the only one.
+    pub(in crate::cli) server: Option<&'f str>,
+}
+
 /// The locked tools at the beginning of a session of an agent.
-pub(super) fn list(args: &ToolsOfAgent, out: &mut dyn Write) -> Result<(), ToolsFailure> {
-    let config = Config::load_offline(&args.config).map_err(ToolsFailure::Config)?;
+pub(in crate::cli) fn tools_of<'f>(
+    config: &Path,
+    filter: ToolsFilter<'f>,
+) -> Result<ToolsReport<'f>, ToolsFailure> {
+    let config = Config::load_offline(config).map_err(ToolsFailure::Config)?;
     let loaded = loading::load(&proxy::policy_settings(&config)).map_err(ToolsFailure::Policies)?;
-    let is_known = |key: &&String| config.servers.keys().any(|it| it.as_str() == key.as_str());
-    if let Some(unknown) = args.server.as_ref().filter(|key| !is_known(key)) {
-        return Err(ToolsFailure::NoKey(unknown.clone()));
+    let is_known = |key: &&str| config.servers.keys().any(|it| it.as_str() == *key);
+    if let Some(unknown) = filter.server.filter(|key| !is_known(key)) {
+        return Err(ToolsFailure::NoKey(unknown.to_owned()));
     }
     let agent = Agent {
-        id: args.agent.clone(),
-        roles: args.roles.clone(),
+        id: filter.agent.to_owned(),
+        roles: filter.roles.to_vec(),
         ..Agent::default()
     };
     let mut tools = Vec::new();
     for config in config.each() {
         let key = config.key.as_ref().map(ServerKey::as_str);
-        if args.server.is_none() || args.server.as_deref() == key {
+        if filter.server.is_none() || filter.server == key {
             tools.extend(at_server(&config, &loaded.snapshot, &agent));
         }
     }
+    Ok(ToolsReport {
+        schema: 1,
+        agent: filter.agent,
+        tools,
+    })
+}
+
+pub(super) fn list(args: &ToolsOfAgent, out: &mut dyn Write) -> Result<(), ToolsFailure> {
+    let filter = ToolsFilter {
+        agent: &args.agent,
+        roles: &args.roles,
+        server: args.server.as_deref(),
+    };
+    let report = tools_of(&args.config, filter)?;
     match args.format {
         Format::Json => {
-            let report = ToolsReport {
-                schema: 1,
-                agent: &args.agent,
-                tools,
-            };
             let line = serde_json::to_string(&report).map_err(io::Error::from)?;
             heard(writeln!(out, "{line}"))?;
         }
         Format::Human => {
-            for tool in tools {
+            for tool in report.tools {
                 let name = shown(&tool.name);
                 let why = tool.reason.map_or_else(
                     || "shown".to_owned(),

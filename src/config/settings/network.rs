@@ -1,6 +1,6 @@
 //! What a configuration says of networks: a server over HTTP, and agents that come over HTTP.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -161,6 +161,10 @@ pub enum JwtAlgorithm {
 pub struct Admin {
     /// Who may answer what agents wait for, by name.
     pub approvers: BTreeMap<String, SecretString>,
+    /// Who may use the admin API, by name.
+    pub operators: BTreeMap<String, SecretString>,
+    /// Operators whose servers may run commands and use variables and files of this machine.
+    pub command_operators: BTreeSet<String>,
     pub host: IpAddr,
     /// `None`: there is no such listener. 0: any port that is free.
     pub port: Option<u16>,
@@ -210,6 +214,8 @@ impl Default for Admin {
     fn default() -> Self {
         Self {
             approvers: BTreeMap::new(),
+            operators: BTreeMap::new(),
+            command_operators: BTreeSet::new(),
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: None,
             allowed_hosts: Vec::new(),
