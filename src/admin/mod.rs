@@ -20,8 +20,8 @@ mod tests;
 
 pub use answer::{NotReady, Sources};
 pub use api::{
-    ApiAnswer, ApiProblem, ApiRequest, CommandRight, Operation, Operations, Operators, OperatorsApi,
-    RecordChange, Redact, ServerCondition, ServerConditions,
+    ApiAnswer, ApiProblem, ApiRequest, CommandRight, Operation, Operations, Operators,
+    OperatorsApi, RecordChange, Redact, ServerCondition, ServerConditions,
 };
 pub use approvals::Approvals;
 pub use metrics::{Gauges, Listening, Metrics, Occupancy, ServerLabel, Sessions, TraceCounts};

@@ -88,6 +88,7 @@ fn rig_beside(
         metrics,
         figures: Box::new(figures),
         approvals: None,
+        api: None,
     });
     AdminRig {
         serving: serving.unwrap(),

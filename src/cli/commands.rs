@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::args::{Cli, Command};
 use super::exit::Exit;
 use super::{
-    admin_api, agents, approvals, attach, audit, check, explain, init, proxy, servers, test_policy, tools,
-    unmet_requirements, validate_config,
+    admin_api, agents, approvals, attach, audit, check, explain, init, proxy, servers, test_policy,
+    tools, unmet_requirements, validate_config,
 };
 use crate::admin::Operations;
 use crate::config::Config;

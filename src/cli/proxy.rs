@@ -3,9 +3,9 @@
 mod absence;
 mod agents;
 mod among_policies;
-mod conditions;
 mod certificates;
 mod command_settings;
+mod conditions;
 mod configured;
 mod confinement;
 mod connections;

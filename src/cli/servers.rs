@@ -352,7 +352,11 @@ fn shake_hands(
 }
 
 /// The configuration, unless `validate-config` would refuse it.
-pub(super) fn valid(config: Config, file: &Path, load: LoadPolicies) -> Result<Config, ServersFailure> {
+pub(super) fn valid(
+    config: Config,
+    file: &Path,
+    load: LoadPolicies,
+) -> Result<Config, ServersFailure> {
     validate_config::checked(config, file, load).map_err(ServersFailure::Invalid)
 }
 

@@ -60,7 +60,7 @@ const CHOSEN: [&str; 12] = [
 ];
 
 /// A pattern or keyword below it may be a secret that it looks for.
-const CONCEALED: &str = "guards.secret_rules";
+const CONCEALED: [&str; 2] = ["guards.secret_rules", "servers.*.guards.secret_rules"];
 
 const HELP: &str = "a file that is half written looks the same: if it is meant, send SIGHUP to the gate, or set \
                     `on_policy_removal = \"apply\"` in `[policy]`";
@@ -221,7 +221,9 @@ fn missed(
 
 fn told(path: &ConfigPath, was: Option<&ConfigValue>, is: Option<&ConfigValue>) -> String {
     let key = dotted(path);
-    if is_below(path, CONCEALED) {
+    // How a server is reached may be a secret: its token, a header, a variable, its URL.
+    let is_of_a_server = is_below(path, "servers") && !is_in_place(path);
+    if is_of_a_server || CONCEALED.iter().any(|key| is_below(path, key)) {
         return format!("`{key}` has changed");
     }
     match (was, is) {

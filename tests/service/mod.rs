@@ -3,6 +3,7 @@
 
 #![cfg(target_os = "linux")]
 
+mod admin_api;
 mod agent_servers;
 mod agents;
 mod attach;

@@ -32,9 +32,9 @@ for line in sys.stdin:
     print(json.dumps({'jsonrpc': '2.0', 'id': m['id'], 'result': r}), flush=True)
 ";
 
-const ALL: &str = r#"@id("all") permit (principal, action, resource);"#;
+pub(crate) const ALL: &str = r#"@id("all") permit (principal, action, resource);"#;
 
-fn server(name: &str) -> Vec<String> {
+pub(crate) fn server(name: &str) -> Vec<String> {
     python(&SERVER.replace("NAME", &format!("{name:?}")))
 }
 
@@ -80,7 +80,7 @@ fn call(agent: &Agent, tool: &str) -> String {
 }
 
 /// The answer to a call in a session of its own at the endpoint of a server, or the status of a refusal.
-fn call_anew(gate: &Serving, key: &str, tool: &str) -> String {
+pub(crate) fn call_anew(gate: &Serving, key: &str, tool: &str) -> String {
     let (before, _) = gate.url.rsplit_once('/').unwrap();
     let agent = Agent::at(&format!("{before}/{key}"));
     let agent = agent.with("Authorization: Bearer bob-0123456789-0123456789-");
@@ -98,7 +98,7 @@ fn call_anew(gate: &Serving, key: &str, tool: &str) -> String {
     answer
 }
 
-fn becomes(expected: &str, mut now: impl FnMut() -> String) {
+pub(crate) fn becomes(expected: &str, mut now: impl FnMut() -> String) {
     eventually(|| match now() {
         it if it == expected => Ok(()),
         other => Err(format!("{other}, not {expected}")),

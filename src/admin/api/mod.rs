@@ -9,8 +9,8 @@ mod operation;
 mod problem;
 mod routes;
 
-
-
+#[cfg(test)]
+mod tests;
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -147,10 +147,8 @@ impl OperatorsApi {
             Ok(found) => found,
             Err(why) => {
                 let problem = match why {
-                    NoRoute::Path => {
-                        ApiProblem::new(404, "path", "there is nothing at this path")
-                            .with_help("`GET /api/v1/openapi.json` describes every path")
-                    }
+                    NoRoute::Path => ApiProblem::new(404, "path", "there is nothing at this path")
+                        .with_help("`GET /api/v1/openapi.json` describes every path"),
                     NoRoute::Method(allowed) => ApiProblem::method(&allowed),
                 };
                 let record = record_of(Some(&operator), None, Some(&problem));
@@ -158,7 +156,10 @@ impl OperatorsApi {
                 return Err(problem);
             }
         };
-        match self.read(route, subject.clone(), &operator, parts, body).await {
+        match self
+            .read(route, subject.clone(), &operator, parts, body)
+            .await
+        {
             Ok((request, permit)) => self.perform(Call { operator, request }, permit).await,
             Err(problem) => {
                 let what = (route.operation, subject.as_deref());
@@ -195,7 +196,9 @@ impl OperatorsApi {
                 // A request without a token is no try, and could fill the log.
                 if challenge != Challenge::Missing {
                     self.attempts.failed(peer, now);
-                    self.shared.note(record_of(None, None, Some(&problem))).await;
+                    self.shared
+                        .note(record_of(None, None, Some(&problem)))
+                        .await;
                 }
                 Err(problem)
             }
@@ -214,9 +217,13 @@ impl OperatorsApi {
         let query = parts.uri.query().unwrap_or_default();
         let query = url::form_urlencoded::parse(query.as_bytes()).into_owned();
         let query: Vec<(String, String)> = query.collect();
-        if let Some((name, _)) = query.iter().find(|(name, _)| !route.query.contains(&&**name)) {
+        if let Some((name, _)) = query
+            .iter()
+            .find(|(name, _)| !route.query.contains(&&**name))
+        {
             let known = route.query.join("`, `");
-            let problem = ApiProblem::query(format!("there is no parameter `{}`", name.escape_debug()));
+            let problem =
+                ApiProblem::query(format!("there is no parameter `{}`", name.escape_debug()));
             return Err(match route.query {
                 [] => problem,
                 [_, ..] => problem.with_help(format!("the parameters are `{known}`")),
@@ -300,11 +307,13 @@ impl Shared {
         let what = (request.operation, request.subject.as_deref());
         let record = |problem: Option<&ApiProblem>| -> Result<(), ApiProblem> {
             let record = record_of(Some(&call.operator), Some(what), problem);
-            records.block_on(self.audit.record(record)).map_err(|fault| {
-                warn!("the request of an operator could not be recorded: {fault}");
-                ApiProblem::new(503, "not_recorded", "the request cannot be recorded")
-                    .with_help("nothing is done without a record: see `GET /health`")
-            })
+            records
+                .block_on(self.audit.record(record))
+                .map_err(|fault| {
+                    warn!("the request of an operator could not be recorded: {fault}");
+                    ApiProblem::new(503, "not_recorded", "the request cannot be recorded")
+                        .with_help("nothing is done without a record: see `GET /health`")
+                })
         };
         let is_recorded = Cell::new(false);
         let record_change = || {
@@ -381,7 +390,11 @@ fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>
 async fn document(body: Incoming) -> Result<Document, ApiProblem> {
     let bytes = whole(body).await?;
     let document = Document::decode(&bytes, &Limits::default()).map_err(|error| {
-        ApiProblem::new(400, "json", format!("the body is no JSON that can be read: {error}"))
+        ApiProblem::new(
+            400,
+            "json",
+            format!("the body is no JSON that can be read: {error}"),
+        )
     })?;
     if document.root().is_object() {
         Ok(document)

@@ -68,9 +68,9 @@ impl ApiProblem {
         let problem = Self::new(status, code, challenge.to_string());
         let value = challenge.header(None);
         let value = value.and_then(|text| HeaderValue::from_str(&text).ok());
-        problem
-            .with_header(WWW_AUTHENTICATE, value)
-            .with_help("send the token of an operator (`[admin] operators`): `Authorization: Bearer …`")
+        problem.with_header(WWW_AUTHENTICATE, value).with_help(
+            "send the token of an operator (`[admin] operators`): `Authorization: Bearer …`",
+        )
     }
 
     pub(super) fn method(allowed: &str) -> Self {
@@ -93,11 +93,11 @@ impl ApiProblem {
         self
     }
 
-    pub(in crate::admin) fn status(&self) -> u16 {
+    pub fn status(&self) -> u16 {
         self.status
     }
 
-    pub(in crate::admin) fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         self.code
     }
 

@@ -93,10 +93,7 @@ pub(super) const ROUTES: [Route; 15] = [
         "/agents/{name}/overrides",
         Operation::PutAgentOverrides,
     )),
-    with_query(
-        route("GET", "/audit", Operation::QueryAudit),
-        &AUDIT_QUERY,
-    ),
+    with_query(route("GET", "/audit", Operation::QueryAudit), &AUDIT_QUERY),
     route("GET", "/openapi.json", Operation::GetDescription),
 ];
 
@@ -184,9 +181,21 @@ mod tests {
         };
         let none = |methods: &str| Err(NoRoute::Method(methods.to_owned()));
         check("GET", "/api/v1/servers", Ok((Operation::ListServers, "")));
-        check("GET", "/api/v1/servers/crm", Ok((Operation::GetServer, "crm")));
-        check("GET", "/api/v1/agents/a%2Fb%20c", Ok((Operation::GetAgent, "a/b c")));
-        check("GET", "/api/v1/agents/%c3%a9", Ok((Operation::GetAgent, "é")));
+        check(
+            "GET",
+            "/api/v1/servers/crm",
+            Ok((Operation::GetServer, "crm")),
+        );
+        check(
+            "GET",
+            "/api/v1/agents/a%2Fb%20c",
+            Ok((Operation::GetAgent, "a/b c")),
+        );
+        check(
+            "GET",
+            "/api/v1/agents/%c3%a9",
+            Ok((Operation::GetAgent, "é")),
+        );
         check("POST", "/api/v1/servers", none("GET"));
         check("POST", "/api/v1/servers/crm", none("GET, PUT, DELETE"));
         check("HEAD", "/api/v1/agents/a/overrides", none("GET, PUT"));

@@ -63,6 +63,7 @@ fn rig() -> ApprovalRig {
         metrics: Arc::new(super::super::Metrics::of_servers(Vec::new())),
         figures: Box::new(figures),
         approvals: Some(approvals),
+        api: None,
     });
     ApprovalRig {
         _serving: serving.unwrap(),

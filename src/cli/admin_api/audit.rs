@@ -68,9 +68,8 @@ impl AdminOperations {
             time: MAX_TIME,
         };
         let found = records(&log_files(&file), &filters, limits);
-        let FoundRecords { lines, is_cut } = found.map_err(|error| {
-            ApiProblem::new(500, "log", printable(&error.to_string()))
-        })?;
+        let FoundRecords { lines, is_cut } =
+            found.map_err(|error| ApiProblem::new(500, "log", printable(&error.to_string())))?;
         Ok(ApiAnswer::of(&RecordsReport {
             schema: SCHEMA,
             records: lines,

@@ -33,8 +33,9 @@ pub(super) fn of_servers(failure: ServersFailure) -> ApiProblem {
         }
         ServersFailure::NoAnswer(failure) => {
             let detail = printable(&failure.to_string());
-            ApiProblem::new(502, "no_answer", detail)
-                .with_help("nothing was changed; `?handshake=false` writes without asking the server")
+            ApiProblem::new(502, "no_answer", detail).with_help(
+                "nothing was changed; `?handshake=false` writes without asking the server",
+            )
         }
         ServersFailure::NotEvaluated(_) => ApiProblem::new(500, "not_evaluated", detail),
         ServersFailure::NoTerminal
@@ -82,6 +83,5 @@ pub(super) fn of_agents(failure: AgentsFailure) -> ApiProblem {
 }
 
 pub(super) fn no_server(detail: String) -> ApiProblem {
-    ApiProblem::new(404, "no_server", detail)
-        .with_help("`GET /api/v1/servers` lists the servers")
+    ApiProblem::new(404, "no_server", detail).with_help("`GET /api/v1/servers` lists the servers")
 }

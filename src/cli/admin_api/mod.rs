@@ -77,9 +77,11 @@ impl Operations for AdminOperations {
             Operation::GetAgentOverrides => self.get_overrides(request),
             Operation::PutAgentOverrides => self.put_overrides(request, record_change),
             Operation::QueryAudit => self.query_audit(request),
-            Operation::GetDescription => {
-                Err(ApiProblem::new(404, "path", "there is nothing at this path"))
-            }
+            Operation::GetDescription => Err(ApiProblem::new(
+                404,
+                "path",
+                "there is nothing at this path",
+            )),
         }
     }
 }

@@ -59,16 +59,28 @@ mod tests {
             assert_eq!(is_refused, expected, "{json}");
             assert!(check(table, CommandRight::Granted).is_ok(), "{json}");
         };
-        check(r#"{"url":"https://a","auth":{"type":"bearer","token":"x"}}"#, false);
-        check(r#"{"url":"https://a","headers":{"x":"$y"},"enabled":true}"#, false);
+        check(
+            r#"{"url":"https://a","auth":{"type":"bearer","token":"x"}}"#,
+            false,
+        );
+        check(
+            r#"{"url":"https://a","headers":{"x":"$y"},"enabled":true}"#,
+            false,
+        );
         check(r#"{"command":["sh"]}"#, true);
         check(r#"{"url":"https://a","isolated":{"command":["sh"]}}"#, true);
         check(r#"{"url":"https://a","isolated":[{"env":{}}]}"#, true);
         check(r#"{"url":"https://a","sandbox":{}}"#, true);
         check(r#"{"url":"https://${SECRET}"}"#, true);
-        check(r#"{"url":"https://a","headers":{"x":"\u0024{SECRET}"}}"#, true);
+        check(
+            r#"{"url":"https://a","headers":{"x":"\u0024{SECRET}"}}"#,
+            true,
+        );
         check(r#"{"url":"https://a","groups":["${SECRET}"]}"#, true);
-        check(r#"{"url":"https://a","auth":{"token_file":"/etc/passwd"}}"#, true);
+        check(
+            r#"{"url":"https://a","auth":{"token_file":"/etc/passwd"}}"#,
+            true,
+        );
         check(r#"{"url":"https://a","ca_file":"/etc/passwd"}"#, true);
         check(r#"{"url":"https://a","policy":"/tmp"}"#, true);
     }
@@ -80,7 +92,10 @@ mod tests {
         let schema: serde_json::Value = schema.parse().unwrap();
         let definitions = &schema["definitions"];
         let mut seen = 0;
-        let mut open = vec![(String::new(), &definitions["upstream"]), (String::new(), &definitions["server"])];
+        let mut open = vec![
+            (String::new(), &definitions["upstream"]),
+            (String::new(), &definitions["server"]),
+        ];
         let mut visited = Vec::new();
         while let Some((name, value)) = open.pop() {
             let target = value["$ref"].as_str().unwrap_or_default();
@@ -110,7 +125,13 @@ mod tests {
                     open.push((name.clone(), member));
                 }
             }
-            open.extend(value.as_array().into_iter().flatten().map(|it| (name.clone(), it)));
+            open.extend(
+                value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|it| (name.clone(), it)),
+            );
         }
         assert!(seen > 3, "{seen}");
     }

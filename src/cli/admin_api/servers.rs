@@ -185,7 +185,8 @@ impl AdminOperations {
 
     pub(super) fn check_server(&self, request: &ApiRequest) -> Result<ApiAnswer, ApiProblem> {
         let key = key_of(request)?;
-        let config = Config::load(&self.config).map_err(|errors| failures::of_servers(errors.into()))?;
+        let config =
+            Config::load(&self.config).map_err(|errors| failures::of_servers(errors.into()))?;
         let config = servers::valid(config, &self.config, self.load);
         let report = CheckReport::of(&config.map_err(failures::of_servers)?, &key, ASKED);
         Ok(ApiAnswer::of(&report.map_err(failures::of_servers)?))

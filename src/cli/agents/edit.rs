@@ -66,7 +66,11 @@ impl AgentLists {
         let entry = agents.and_then(|agents| agents.get(agent)?.as_table_like());
         let list = |key| {
             let items = entry?.get(key)?.as_array()?.iter();
-            Some(items.filter_map(|item| item.as_str().map(str::to_owned)).collect())
+            Some(
+                items
+                    .filter_map(|item| item.as_str().map(str::to_owned))
+                    .collect(),
+            )
         };
         Self {
             servers: list("servers"),
@@ -146,7 +150,10 @@ mod tests {
                 allow_tool,
                 deny_tool,
             };
-            assert_eq!(edited(before, "a.b", &AgentEdits::of(&changes)).as_deref(), Ok(expected));
+            assert_eq!(
+                edited(before, "a.b", &AgentEdits::of(&changes)).as_deref(),
+                Ok(expected)
+            );
         };
         check(
             "",

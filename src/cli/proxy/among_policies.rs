@@ -154,7 +154,10 @@ mod tests {
         let Command::Proxy(args) = args::parse(line).unwrap().command else {
             panic!("another command")
         };
-        assert_eq!(super::super::run(args, || 0), Exit::Invalid);
+        assert_eq!(
+            super::super::run(args, |_| Err(std::io::Error::other("none")), || 0),
+            Exit::Invalid
+        );
         assert!(!log.exists());
         // The next start says the same.
         std::fs::write(&log, "{}\n").unwrap();

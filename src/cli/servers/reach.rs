@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::failure::ServersFailure;
-use crate::cli::tools::{LockComparison, shown};
 use crate::cli::proxy;
+use crate::cli::tools::{LockComparison, shown};
 use crate::cli::validate_config::InvalidConfig;
 use crate::clock::{Clock as _, SystemClock};
 use crate::config::{Config, Listen};

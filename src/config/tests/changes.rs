@@ -512,6 +512,11 @@ const RESTART: &[(&str, &str, &str)] = &[
     ),
     ("admin.port", "admin.port = 1", "admin.port = 2"),
     (
+        "admin.command_operators",
+        "admin = { port = 1, operators = { olga = '0123456789abcdef' }, command_operators = ['olga'] }",
+        "admin = { port = 1, operators = { olga = '0123456789abcdef' }, command_operators = [] }",
+    ),
+    (
         "telemetry.sample_ratio",
         "telemetry = { otlp_endpoint = 'https://a', sample_ratio = 0.1 }",
         "telemetry = { otlp_endpoint = 'https://a', sample_ratio = 0.2 }",
@@ -616,6 +621,26 @@ fn secrets_are_never_shown_and_names_that_may_be_those_of_people_neither() {
     assert_eq!(changes.restart, ["admin.approvers", "upstream.auth.token"]);
     let all = format!("{changes:?}");
     assert!(!all.contains("canary"), "{all}");
+    let server = |secret: &str| {
+        format!(
+            "[servers.a]\nurl = 'https://a/{secret}'\nheaders = {{ x = '{secret}' }}\n\
+             auth = {{ type = 'bearer', token = '{secret}' }}\n\
+             [servers.b]\ncommand = ['b', '{secret}']\nenv = {{ A = '{secret}' }}\n"
+        )
+    };
+    let none = "[servers.c]\nurl = 'https://c'\n";
+    for (before, now) in [
+        (none, &*server("canary-one")),
+        (&*server("canary-one"), &*server("canary-two")),
+        (&*server("canary-one"), none),
+    ] {
+        let told = between(before, now).told().unwrap();
+        assert!(
+            told.contains("`servers.a.auth.token` has changed"),
+            "{told}"
+        );
+        assert!(!told.contains("canary"), "{told}");
+    }
 }
 
 #[test]

@@ -895,6 +895,41 @@ fn health_and_metrics_have_a_port_of_their_own() {
 }
 
 #[test]
+fn operators_have_names_and_tokens_of_their_own() {
+    let check = |admin: &str, expected: &[&str]| {
+        let text = format!(
+            "port = 3000\nauth = {{ type = 'bearer', tokens = {{ a = '0123456789abcdef' }} }}\n[admin]\nport = 1\n{admin}"
+        );
+        check_agents(&text, expected);
+    };
+    check("operators = { olga = '0123456789abcdeF' }", &[]);
+    check(
+        "operators = { olga = '0123456789abcdeF' }\ncommand_operators = ['olga']",
+        &[],
+    );
+    check(
+        "operators = { olga = '0123456789abcdeF' }\ncommand_operators = ['omar']",
+        &["9 admin.command_operators[0]: is no name in `operators`"],
+    );
+    check(
+        "operators = { olga = '0123456789' }",
+        &["8 admin.operators.olga: below minimum"],
+    );
+    check(
+        "operators = { olga = '0123456789abcdef' }",
+        &["8 admin.operators: has a token that agents, the metrics or approvers have too"],
+    );
+    check(
+        "token = '0123456789abcdeF'\noperators = { olga = '0123456789abcdeF' }",
+        &["9 admin.operators: has a token that agents, the metrics or approvers have too"],
+    );
+    check(
+        "operators = { olga = '0123456789abcdeF', omar = '0123456789abcdeF' }",
+        &["8 admin.operators.omar: is the token of another operator too"],
+    );
+}
+
+#[test]
 fn headers_for_a_server_have_names_in_lower_case_and_secret_values() {
     let read = server(
         "upstream.url = 'https://a'\nupstream.headers = { X-Api-Key = '${TOKEN}', x-tenant = '7' }",

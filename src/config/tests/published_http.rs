@@ -227,6 +227,9 @@ fn about_limits_and_the_listener_of_operators() {
         format!(
             "{URL}\nadmin = {{ port = 1, allowed_hosts = ['a:1'], token = '0123456789abcdef' }}"
         ),
+        format!(
+            "{URL}\nadmin = {{ port = 1, operators = {{ o = '0123456789abcdef' }}, command_operators = ['o'] }}"
+        ),
     ];
     let refused = [
         listen("[limits]\nmax_connections = 65537"),
@@ -237,6 +240,8 @@ fn about_limits_and_the_listener_of_operators() {
         format!("{URL}\nadmin = {{ port = 1, host = '::' }}"),
         format!("{URL}\nadmin = {{ port = 1, host = '::', allow_anonymous = false }}"),
         format!("{URL}\nadmin = {{ port = 1, token = 'abc' }}"),
+        format!("{URL}\nadmin = {{ port = 1, command_operators = ['o'] }}"),
+        format!("{URL}\nadmin = {{ port = 1, operators = {{ o = 'short' }} }}"),
         format!("{URL}\nadmin = {{ port = 1, token = '0123456789abcdef', token_file = 'a' }}"),
     ];
     check(&accepted, &refused);

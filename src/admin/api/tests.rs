@@ -1,0 +1,142 @@
+//! The routes and their description, and changes without a record.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::routes::ROUTES;
+use super::*;
+use crate::audit::{self, MemorySink, Redactor};
+use crate::clock::FixedClock;
+use crate::identity::{Identity, StaticToken};
+
+#[test]
+fn the_description_has_every_route_and_no_other() {
+    let description: Value = DESCRIPTION.parse().unwrap();
+    let servers = &description["servers"][0]["url"];
+    assert_eq!(servers, routes::BASE);
+    let mut described = Vec::new();
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let parameters = operation["parameters"].as_array().into_iter().flatten();
+            let parameters = parameters.map(|it| {
+                let pointer = it["$ref"].as_str().unwrap().strip_prefix('#').unwrap();
+                description.pointer(pointer).unwrap()
+            });
+            let query = parameters.filter(|it| it["in"] == "query");
+            let mut query: Vec<_> = query.map(|it| it["name"].as_str().unwrap()).collect();
+            query.sort_unstable();
+            let body = operation.get("requestBody").is_some();
+            described.push((path.as_str(), method.to_uppercase(), query, body));
+        }
+    }
+    let routed = ROUTES.iter().map(|route| {
+        let mut query = route.query.to_vec();
+        query.sort_unstable();
+        let body = route.body == RequestBody::Json;
+        (route.path, route.method.to_owned(), query, body)
+    });
+    let mut routed: Vec<_> = routed.collect();
+    described.sort();
+    routed.sort();
+    assert_eq!(described, routed);
+}
+
+/// Counts what it has changed.
+#[derive(Default)]
+struct Counter(AtomicUsize);
+
+impl Operations for Counter {
+    fn perform(
+        &self,
+        request: &ApiRequest,
+        record_change: RecordChange<'_>,
+    ) -> Result<ApiAnswer, ApiProblem> {
+        if request.operation == Operation::DeleteServer {
+            record_change()?;
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(ApiAnswer::of(&"done"))
+    }
+}
+
+fn api(operations: &Arc<Counter>, audit: Audit) -> OperatorsApi {
+    let tokens = StaticTokens::new(vec![StaticToken {
+        token: "olgas-0123456789abcdef".to_owned().into(),
+        identity: Identity::named("olga"),
+    }]);
+    let operators = Operators {
+        tokens: tokens.unwrap(),
+        with_commands: BTreeSet::new(),
+    };
+    let clock = FixedClock("2026-11-25T10:00:00Z".parse().unwrap());
+    let operations = Arc::clone(operations) as Arc<dyn Operations>;
+    let redact = Box::new(str::to_owned);
+    OperatorsApi::new(operators, operations, audit, Arc::new(clock), redact)
+}
+
+/// The status of an operation.
+async fn status(api: &OperatorsApi, operation: Operation) -> u16 {
+    let permit = Arc::clone(&api.room).acquire_owned().await.unwrap();
+    let call = Call {
+        operator: "olga".to_owned(),
+        request: ApiRequest {
+            operation,
+            subject: Some("mail".to_owned()),
+            query: Vec::new(),
+            body: None,
+            if_match: None,
+            commands: CommandRight::Withheld,
+        },
+    };
+    match api.perform(call, permit).await {
+        Ok(response) => response.status().as_u16(),
+        Err(problem) => problem.status(),
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_changed_or_read_without_a_record() {
+    let operations = Arc::new(Counter::default());
+    let memory = MemorySink::default();
+    let settings = audit::Settings {
+        file: None,
+        stream: audit::Stream::None,
+        durability: audit::Durability::Strict,
+        on_fault: audit::OnFault::Deny,
+        checkpoints: None,
+        rotation: audit::Rotation::default(),
+    };
+    let sinks: Vec<Box<dyn audit::Sink>> = vec![Box::new(memory.clone())];
+    let clock = FixedClock("2026-11-25T10:00:00Z".parse().unwrap());
+    let audit = Audit::with_sinks(&settings, sinks, Arc::new(clock), Redactor::default()).unwrap();
+    let working = api(&operations, audit.clone());
+    assert_eq!(status(&working, Operation::DeleteServer).await, 200);
+    assert_eq!(status(&working, Operation::GetServer).await, 200);
+    assert_eq!(operations.0.load(Ordering::Relaxed), 1);
+    assert_eq!(memory.lines().len(), 2);
+    audit.close(Duration::from_secs(5)).await.unwrap();
+    assert_eq!(status(&working, Operation::DeleteServer).await, 503);
+    assert_eq!(status(&working, Operation::GetServer).await, 503);
+    assert_eq!(operations.0.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_not_looked_at_for_long() {
+    let operations = Arc::new(Counter::default());
+    let (audit, records) = Audit::keeping();
+    let api = api(&operations, audit);
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let mut headers = HeaderMap::new();
+    headers.insert(
+        AUTHORIZATION,
+        HeaderValue::from_static("Bearer wrong-0123456789"),
+    );
+    let mut statuses = Vec::new();
+    for _ in 0..6 {
+        statuses.push(api.identify(peer, &headers).await.unwrap_err().status());
+    }
+    assert_eq!(statuses, [401, 401, 401, 401, 429, 429]);
+    assert_eq!(records.take().len(), 4);
+}

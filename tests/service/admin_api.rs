@@ -1,0 +1,509 @@
+//! The admin API of a gate that runs, held to its description.
+
+mod described;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::thread;
+
+use serde_json::{Value, json};
+
+use crate::service::operators::{admin, with_admin};
+use crate::service::own_roots::over_http;
+use crate::service::server_changes::{ALL, becomes, call_anew, server};
+use crate::support::http::{Agent, Answer};
+use crate::support::json::json as parsed;
+use crate::support::processes::eventually;
+use crate::support::serving::Serving;
+use crate::support::setup::{GATE, Setup};
+
+use described::Description;
+
+const OLGA: &str = "olgas-0123456789abcdef";
+const OMAR: &str = "omars-0123456789abcdef";
+
+/// A gate before `crm`, in its configuration, and `mail`, in a file of its own. Olga may write commands, Omar may not.
+fn gate_with(operators: &str) -> Serving {
+    let mut setup = over_http(Setup::of(server("crm")).policies(ALL));
+    setup.key = Some("crm");
+    setup.top = "servers_dir = 'servers.d'\n".to_owned();
+    setup.more = "[flow]\nflow_in = 'off'\n".to_owned();
+    fs::create_dir(setup.path("servers.d")).unwrap();
+    let mail = format!("[servers.mail]\ncommand = {:?}\n# end\n", server("mail"));
+    fs::write(setup.path("servers.d/mail.toml"), mail).unwrap();
+    Serving::start(with_admin(setup, operators))
+}
+
+fn gate() -> Serving {
+    gate_with(&format!(
+        "operators = {{ olga = \"{OLGA}\", omar = \"{OMAR}\" }}\ncommand_operators = [\"olga\"]\n"
+    ))
+}
+
+/// An operator who asks a gate.
+struct Operator<'g> {
+    gate: &'g Serving,
+    token: &'static str,
+    described: Description,
+}
+
+impl<'g> Operator<'g> {
+    fn of(gate: &'g Serving, token: &'static str) -> Self {
+        let described = Description::published();
+        Self {
+            gate,
+            token,
+            described,
+        }
+    }
+
+    /// The answer, which has to be as it is described.
+    #[track_caller]
+    fn ask(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
+        let mut agent = admin(self.gate, &format!("/api/v1{path}"));
+        if !headers.iter().any(|it| it.starts_with("Authorization")) {
+            agent = agent.with(format!("Authorization: Bearer {}", self.token));
+        }
+        for header in headers {
+            agent = agent.with(*header);
+        }
+        let answer = agent.request(method, body);
+        self.described.check(method, path, &answer);
+        answer
+    }
+
+    /// The document of what has to go well.
+    #[track_caller]
+    fn well(&self, method: &str, path: &str, body: &Value) -> Value {
+        let if_match = "If-Match: *";
+        let headers: &[&str] = match (method, self.exists(path)) {
+            ("PUT", true) => &[if_match],
+            _ => &[],
+        };
+        let text = if body.is_null() {
+            String::new()
+        } else {
+            body.to_string()
+        };
+        let answer = self.ask(method, path, headers, &text);
+        assert!(
+            matches!(answer.status, 200 | 201),
+            "{method} {path}: {answer:?}"
+        );
+        parsed(&answer.body)
+    }
+
+    fn exists(&self, path: &str) -> bool {
+        let path = path.split('?').next().unwrap();
+        self.ask("GET", path, &[], "").status == 200
+    }
+}
+
+fn command(name: &str) -> Value {
+    json!({ "command": server(name) })
+}
+
+/// The files that the configuration and the policies are.
+fn files(gate: &Serving) -> Vec<(PathBuf, Vec<u8>)> {
+    let setup = gate.setup();
+    let dirs = [setup.path("servers.d"), setup.path("policies")];
+    let entries = dirs
+        .iter()
+        .filter_map(|dir| fs::read_dir(dir).ok())
+        .flatten();
+    let files = entries.map(|entry| entry.unwrap().path());
+    let files = files.chain([setup.path("gate.toml")]);
+    let mut files: Vec<_> = files
+        .map(|file| (file.clone(), fs::read(file).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+/// The records of the API.
+fn records(gate: &Serving) -> Vec<Value> {
+    let text = gate.setup().audit_text();
+    let records = text.lines().map(|line| line.parse::<Value>().unwrap());
+    records.filter(|it| it["kind"] == "admin_request").collect()
+}
+
+#[test]
+fn a_server_that_an_operator_adds_is_served_until_it_is_removed() {
+    let gate = gate();
+    let olga = Operator::of(&gate, OLGA);
+    assert_eq!(call_anew(&gate, "web", "read"), "404");
+    let added = olga.well("PUT", "/servers/web", &command("web"));
+    assert_eq!(
+        (&added["written"], &added["server"]["tools"]),
+        (&json!(true), &json!(2))
+    );
+    assert_eq!(added["agents"][0]["permitted"], json!(["read", "wait"]));
+    becomes("web read", || call_anew(&gate, "web", "read"));
+    olga.well("PUT", "/servers/web", &command("other"));
+    becomes("other read", || call_anew(&gate, "web", "read"));
+    olga.well("POST", "/servers/web/disable", &Value::Null);
+    becomes("404", || call_anew(&gate, "web", "read"));
+    let entry = olga.well("GET", "/servers/web", &Value::Null);
+    assert_eq!(
+        (&entry["enabled"], &entry["in_force"]),
+        (&json!(false), &json!(false))
+    );
+    olga.well("POST", "/servers/web/enable", &Value::Null);
+    becomes("other read", || call_anew(&gate, "web", "read"));
+    olga.well("DELETE", "/servers/web", &Value::Null);
+    becomes("404", || call_anew(&gate, "web", "read"));
+    assert!(!olga.exists("/servers/web"));
+    let changes: Vec<_> = records(&gate)
+        .into_iter()
+        .filter(|it| it["target"] == "web" && !it["method"].as_str().unwrap().ends_with("read"))
+        .map(|it| format!("{} {} {}", it["operator"], it["method"], it["decision"]))
+        .collect();
+    let expected = ["put", "put", "disable", "enable", "delete"];
+    let expected = expected.map(|verb| format!("\"olga\" \"servers/{verb}\" \"ALLOW\""));
+    assert_eq!(changes, expected);
+}
+
+#[test]
+fn every_operation_answers_as_it_is_described() {
+    let gate = gate();
+    let olga = Operator::of(&gate, OLGA);
+    let none = &Value::Null;
+    olga.well("PUT", "/servers/web?dry_run=true", &command("web"));
+    olga.well("PUT", "/servers/web?handshake=false", &command("web"));
+    becomes("web read", || call_anew(&gate, "web", "read"));
+    let list = olga.well("GET", "/servers", none);
+    let keys = list["servers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["key"]);
+    assert_eq!(keys.collect::<Vec<_>>(), ["crm", "mail", "web"]);
+    for path in ["/servers/mail", "/servers/crm", "/servers/mail/health"] {
+        let entry = olga.well("GET", path, none);
+        assert_eq!(
+            (&entry["in_force"], &entry["transport"]),
+            (&json!(true), &json!("stdio"))
+        );
+    }
+    let check = olga.well("POST", "/servers/mail/check", none);
+    assert_eq!(
+        (&check["connection"], &check["tools"]),
+        (&json!("connected"), &json!(2))
+    );
+    olga.well("POST", "/servers/web/disable", none);
+    olga.well("POST", "/servers/web/enable?handshake=false", none);
+    olga.well("DELETE", "/servers/web", none);
+    olga.well(
+        "PUT",
+        "/agents/bob/overrides",
+        &json!({ "servers": ["crm"], "deny": [] }),
+    );
+    let lists = olga.well("GET", "/agents/bob/overrides", none);
+    assert_eq!(
+        lists["overrides"],
+        json!({ "servers": ["crm"], "deny": [] })
+    );
+    let agents = olga.well("GET", "/agents", none);
+    assert_eq!(agents["agents"][0]["name"], "bob");
+    let bob = olga.well("GET", "/agents/bob", none);
+    assert_eq!(bob["servers"], json!(["crm"]));
+    olga.well("GET", "/agents/a%2Fb/tools?server=crm&role=x&role=y", none);
+    olga.well("GET", "/audit?kind=admin_request&limit=2", none);
+    let description = olga.well("GET", "/openapi.json", none);
+    assert_eq!(description["openapi"], "3.1.0");
+    olga.described.is_walked();
+}
+
+#[test]
+fn what_is_refused_changes_nothing_and_has_a_record() {
+    let gate = gate();
+    let omar = Operator::of(&gate, OMAR);
+    let before = files(&gate);
+    let json = "Content-Type: application/json";
+    let url = r#"{"url":"https://web.example.com/mcp"}"#;
+    let long = format!("{{\"url\":\"{}\"}}", "x".repeat(70_000));
+    let version = "If-Match: \"0123\"";
+    let check =
+        |(method, path): (&str, &str), headers: &[&str], body: &str, expected: (u16, &str)| {
+            let answer = omar.ask(method, path, headers, body);
+            let problem = parsed(&answer.body);
+            let found = (answer.status, problem["code"].as_str().unwrap());
+            assert_eq!(found, expected, "{method} {path}: {answer:?}");
+            assert_eq!(files(&gate), before, "{method} {path}");
+            let record = records(&gate).pop().unwrap();
+            assert_eq!(record["reason"]["code"], expected.1, "{record}");
+            assert_eq!(
+                (&record["operator"], &record["allowed"]),
+                (&json!("omar"), &json!(false))
+            );
+            answer
+        };
+    let web = ("PUT", "/servers/web");
+    let mail = ("PUT", "/servers/mail");
+    check(web, &[json], r#"{"command":["sh"]}"#, (403, "commands"));
+    check(
+        web,
+        &[json],
+        r#"{"url":"https://${HOME}.example.com"}"#,
+        (403, "commands"),
+    );
+    check(web, &["Content-Type: text/plain"], url, (415, "media_type"));
+    check(web, &[], &long, (413, "too_large"));
+    check(web, &[], r#"{"url":"https://web"#, (400, "json"));
+    check(web, &[], r#"["url"]"#, (400, "json"));
+    check(web, &[], r#"{"url":null}"#, (422, "value"));
+    check(web, &[version], url, (412, "version"));
+    check(
+        ("PUT", "/servers/web?handshake=false"),
+        &[],
+        r#"{"url":"https://web","typo":1}"#,
+        (422, "invalid"),
+    );
+    check(
+        ("PUT", "/servers/web?dryrun=true"),
+        &[],
+        url,
+        (400, "query"),
+    );
+    check(
+        ("PUT", "/servers/web?handshake=no"),
+        &[],
+        url,
+        (400, "query"),
+    );
+    check(mail, &[], url, (428, "version_missing"));
+    check(mail, &[version], url, (412, "version"));
+    check(
+        ("PUT", "/servers/crm"),
+        &[],
+        url,
+        (409, "not_in_servers_dir"),
+    );
+    check(
+        ("PUT", "/servers/%2e%2e%2fgate"),
+        &[],
+        url,
+        (404, "no_server"),
+    );
+    check(("PUT", "/servers/Mail"), &[], url, (404, "no_server"));
+    check(("DELETE", "/servers/web"), &[], "", (404, "no_server"));
+    check(
+        ("DELETE", "/servers/mail"),
+        &[version],
+        "",
+        (412, "version"),
+    );
+    check(("DELETE", "/servers/mail"), &[], "{}", (400, "body"));
+    check(("GET", "/servers/../gate.toml"), &[], "", (404, "path"));
+    let wrong_method = check(("POST", "/servers/mail"), &[], "", (405, "http_method"));
+    assert_eq!(wrong_method.header("allow"), Some("GET, PUT, DELETE"));
+    check(
+        ("GET", "/agents/bob/tools?server=none"),
+        &[],
+        "",
+        (404, "no_server"),
+    );
+    let overrides = ("PUT", "/agents/bob/overrides");
+    check(overrides, &[], "{}", (428, "version_missing"));
+    check(
+        overrides,
+        &["If-Match: *"],
+        r#"{"servers":"crm"}"#,
+        (422, "value"),
+    );
+    check(
+        overrides,
+        &["If-Match: *"],
+        r#"{"server":[]}"#,
+        (422, "value"),
+    );
+    check(
+        overrides,
+        &["If-Match: *"],
+        r#"{"servers":["none"]}"#,
+        (422, "invalid"),
+    );
+    check(("GET", "/audit?limit=1001"), &[], "", (400, "query"));
+    check(("GET", "/audit?decision=maybe"), &[], "", (400, "query"));
+}
+
+#[test]
+fn nobody_but_operators_is_answered() {
+    let gate = gate();
+    let omar = Operator::of(&gate, OMAR);
+    let before = files(&gate);
+    let check = |headers: &[&str], expected: (u16, &str)| {
+        let answer = omar.ask("DELETE", "/servers/mail", headers, "");
+        let code = parsed(&answer.body)["code"].clone();
+        assert_eq!(
+            (answer.status, code.as_str().unwrap()),
+            expected,
+            "{answer:?}"
+        );
+        assert_eq!(files(&gate), before);
+        answer
+    };
+    let right = format!("Authorization: Bearer {OMAR}");
+    check(&[&right, "Host: evil.example"], (403, "host"));
+    check(&[&right, "Origin: https://evil.example"], (403, "origin"));
+    let twice = format!("authorization: Bearer {OMAR}");
+    check(&[&right, &twice], (400, "header_repeated"));
+    let refused = check(
+        &["Authorization: Bearer wrong-0123456789abcdef"],
+        (401, "token_invalid"),
+    );
+    assert!(
+        refused
+            .header("www-authenticate")
+            .unwrap()
+            .starts_with("Bearer")
+    );
+    let cookie = format!("Cookie: token={OMAR}");
+    let found = admin(&gate, "/api/v1/servers")
+        .with(cookie)
+        .request("GET", "");
+    assert_eq!(found.status, 401, "{found:?}");
+    let wrong: Vec<_> = records(&gate);
+    let codes: Vec<_> = wrong
+        .iter()
+        .map(|it| it["reason"]["code"].as_str().unwrap())
+        .collect();
+    assert_eq!(codes, ["token_invalid"], "{wrong:?}");
+    assert!(wrong[0].get("operator").is_none());
+    for _ in 0..5 {
+        omar.ask(
+            "GET",
+            "/servers",
+            &["Authorization: Bearer wrong-0123456789abcdef"],
+            "",
+        );
+    }
+    let paused = omar.ask("GET", "/servers", &[], "");
+    assert_eq!(paused.status, 429, "{paused:?}");
+    assert!(paused.header("retry-after").is_some());
+}
+
+#[test]
+fn agents_never_reach_the_api() {
+    let gate = gate();
+    let before = files(&gate);
+    let (base, _) = gate.url.rsplit_once('/').unwrap();
+    for path in [
+        "/api/v1/servers",
+        "/api/v1/servers/mail",
+        "/mcp/api/v1/servers",
+    ] {
+        for method in ["GET", "PUT", "POST", "DELETE"] {
+            let agent = Agent::at(&format!("{base}{path}"));
+            let agent = agent.with(format!("Authorization: Bearer {OLGA}"));
+            let answer = agent.request(method, "{}");
+            assert_eq!(answer.status, 404, "{method} {path}: {answer:?}");
+        }
+    }
+    assert_eq!(files(&gate), before);
+    assert!(records(&gate).is_empty());
+}
+
+#[test]
+fn without_operators_there_is_no_api() {
+    let gate = gate_with("");
+    let agent = admin(&gate, "/api/v1/servers").with(format!("Authorization: Bearer {OLGA}"));
+    assert_eq!(agent.request("GET", "").status, 404);
+}
+
+#[test]
+fn no_update_is_lost_and_no_secret_is_shown() {
+    let gate = gate();
+    let olga = Operator::of(&gate, OLGA);
+    let secret = "tulip-4f9d1c2b7a60-heron";
+    let body = |number: usize| {
+        let url = format!("https://web-{number}.example.com/mcp");
+        json!({ "url": url, "auth": { "type": "bearer", "token": secret } })
+    };
+    olga.well("PUT", "/servers/web?handshake=false", &body(0));
+    let shown = olga.ask("GET", "/servers/web", &[], "");
+    let version = format!("If-Match: {}", shown.header("etag").unwrap());
+    let statuses: Vec<u16> = thread::scope(|scope| {
+        let threads: Vec<_> = (1..=4)
+            .map(|number| {
+                let (gate, version) = (&gate, &version);
+                scope.spawn(move || {
+                    let olga = Operator::of(gate, OLGA);
+                    let body = body(number).to_string();
+                    olga.ask("PUT", "/servers/web?handshake=false", &[version], &body)
+                        .status
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let done = statuses.iter().filter(|status| **status == 200).count();
+    assert_eq!(done, 1, "{statuses:?}");
+    let failed = olga.ask("POST", "/servers/web/check", &[], "");
+    let written = fs::read_to_string(gate.setup().path("servers.d/web.toml")).unwrap();
+    assert!(written.contains(secret));
+    let said = gate.said.lock().unwrap().clone();
+    for text in [&shown.body, &failed.body, &gate.setup().audit_text(), &said] {
+        assert!(!text.contains(secret), "{text}");
+    }
+}
+
+#[test]
+fn overrides_come_into_force_and_the_command_line_shows_them() {
+    let gate = gate();
+    let omar = Operator::of(&gate, OMAR);
+    assert_eq!(call_anew(&gate, "mail", "read"), "mail read");
+    let shown = omar.ask("GET", "/agents/bob/overrides", &[], "");
+    let version = format!("If-Match: {}", shown.header("etag").unwrap());
+    let body = r#"{"not_servers":["mail"]}"#;
+    let changed = omar.ask("PUT", "/agents/bob/overrides", &[&version], body);
+    assert_eq!(changed.status, 200, "{changed:?}");
+    becomes("404", || call_anew(&gate, "mail", "read"));
+    let mut command = Command::new(GATE);
+    let config = gate.setup().path("gate.toml");
+    command.args(["agents", "show", "bob", "--format", "json", "--config"]);
+    let shown = command.arg(config).output().unwrap();
+    let shown = parsed(&String::from_utf8(shown.stdout).unwrap());
+    assert_eq!(shown["agents"][0]["servers"], json!(["crm"]));
+    let again = omar.ask("PUT", "/agents/bob/overrides", &[&version], "{}");
+    assert_eq!(again.status, 412);
+    let latest = format!("If-Match: {}", changed.header("etag").unwrap());
+    let removed = omar.ask("PUT", "/agents/bob/overrides", &[&latest], "{}");
+    assert_eq!(parsed(&removed.body)["overrides"], json!({}));
+    becomes("mail read", || call_anew(&gate, "mail", "read"));
+}
+
+#[test]
+fn a_query_of_the_audit_has_as_many_records_as_are_wanted() {
+    let gate = gate();
+    let omar = Operator::of(&gate, OMAR);
+    for _ in 0..3 {
+        call_anew(&gate, "crm", "read");
+    }
+    let calls = |query: &str| {
+        let found = omar.well(
+            "GET",
+            &format!("/audit?kind=tool_call{query}"),
+            &Value::Null,
+        );
+        let records = found["records"].as_array().unwrap().clone();
+        assert!(
+            records.iter().all(|it| it["kind"] == "tool_call"),
+            "{found}"
+        );
+        (records.len(), found["cut"].as_bool().unwrap())
+    };
+    eventually(|| match calls("") {
+        (3, false) => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    assert_eq!(calls("&limit=2"), (2, true));
+    assert_eq!(calls("&limit=3"), (3, false));
+    assert_eq!(calls("&agent=bob&server=crm"), (3, false));
+    assert_eq!(calls("&agent=ann"), (0, false));
+    assert_eq!(calls("&until=2020-01-01"), (0, false));
+}
