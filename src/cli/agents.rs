@@ -193,6 +193,8 @@ pub(super) struct AgentFile {
 pub(super) struct AgentChange {
     file: AgentFile,
     text: String,
+    /// Whether it removes a restriction, which a running gate takes for a cut file.
+    lifts: bool,
     /// The agent as it would be.
     pub(super) report: AgentReport,
 }
@@ -235,10 +237,14 @@ impl AgentFile {
         })?;
         let loaded = loading::load_with_labels(&self.settings, &self.file, &text)?;
         let report = report_of(name, loaded.snapshot.labels(), &self.config);
+        let lifts = loading::load(&self.settings).is_ok_and(|before| {
+            loading::holds_back(&self.settings, &before.snapshot, &loaded.snapshot)
+        });
         Ok(AgentChange {
             file: self,
             text,
             report,
+            lifts,
         })
     }
 }
@@ -271,10 +277,16 @@ impl AgentChange {
     /// What else has to be done, if anything.
     pub(super) fn hint(&self) -> Option<String> {
         let dir = &self.file.dir;
-        let has_manifest = dir.join(MANIFEST_FILE).exists();
-        has_manifest.then(|| {
+        if dir.join(MANIFEST_FILE).exists() {
             let dir = dir.display();
-            format!("`{dir}/{MANIFEST_FILE}` has the digest of the former file: write it again")
+            let hint = format!(
+                "`{dir}/{MANIFEST_FILE}` has the digest of the former file: write it again"
+            );
+            return Some(hint);
+        }
+        self.lifts.then(|| {
+            "this lifts a restriction: a running gate keeps the former policies until it gets SIGHUP, unless \
+             `[policy]` has `on_policy_removal = \"apply\"`".to_owned()
         })
     }
 }

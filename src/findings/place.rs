@@ -40,10 +40,19 @@ impl FileSpan {
             .ok()?;
         let text = String::from_utf8_lossy(contents.data().get(..end).unwrap_or(contents.data()));
         let before = text.get(..span.offset()).unwrap_or(&text);
-        let (line, column) = position(before);
-        let (end_line, end_column) = position(&text);
+        let (mut line, column) = position(before);
+        let (mut end_line, end_column) = position(&text);
+        let mut file = contents.name()?.to_owned();
+        // One text may be several files, each a piece of it with lines of its own.
+        let here = source.read_span(&SourceSpan::from((span.offset(), 0)), 0, 0);
+        let here = here.ok();
+        let here = here.and_then(|it| Some((it.name()?.to_owned(), it.line().saturating_add(1))));
+        if let Some((name, own_line)) = here.filter(|(name, _)| *name != file) {
+            end_line = end_line.saturating_sub(line).saturating_add(own_line);
+            (file, line) = (name, own_line);
+        }
         Some(Self {
-            file: contents.name()?.to_owned(),
+            file,
             line,
             column,
             end_line,

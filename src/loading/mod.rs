@@ -39,7 +39,7 @@ pub use crate::policy::{Pinning, WarningMode};
 pub use builtin_policies::{BUILTIN_POLICIES, BuiltinPolicy, builtin_policies};
 pub use watch::{
     LoadedSource, NoSource, PathChanges, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome,
-    Source, SourceSettings, WakeReason, Waker, Watch,
+    Source, SourceSettings, WakeReason, Waker, Watch, holds_back,
 };
 
 pub(crate) use self::engines::claims;

@@ -147,6 +147,12 @@ impl<S: Source> Watch<S> {
     }
 }
 
+/// Whether a gate with the old policies keeps them until an operator asks for the new ones, since these lack some.
+pub fn holds_back(settings: &Settings, old: &PolicySnapshot, new: &PolicySnapshot) -> bool {
+    let (directories, on_removal) = (settings.directories(), settings.on_policy_removal);
+    !removals::problems(old, new, &directories, &settings.servers, on_removal).is_empty()
+}
+
 impl<S: Source> Watcher<S> {
     fn run(mut self, wakes: &Receiver<()>) {
         // The first look finds what changed since the start, if anything.

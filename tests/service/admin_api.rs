@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::service::operators::{admin, with_admin};
@@ -28,6 +29,8 @@ fn gate_with(operators: &str) -> Serving {
     let mut setup = over_http(Setup::of(server("crm")).policies(ALL));
     setup.key = Some("crm");
     setup.top = "servers_dir = 'servers.d'\n".to_owned();
+    // Records are there when a request is answered.
+    setup.audit = "durability = \"strict\"\n".to_owned();
     setup.more = "[flow]\nflow_in = 'off'\n".to_owned();
     fs::create_dir(setup.path("servers.d")).unwrap();
     let mail = format!("[servers.mail]\ncommand = {:?}\n# end\n", server("mail"));
@@ -215,117 +218,90 @@ fn every_operation_answers_as_it_is_described() {
     olga.described.is_walked();
 }
 
+const URL: &str = r#"{"url":"https://web.example.com/mcp"}"#;
+const VERSION: &str = "If-Match: \"0123\"";
+const ANY: &str = "If-Match: *";
+const TEXT: &str = "Content-Type: text/plain";
+const WEB: &str = "PUT /servers/web";
+const MAIL: &str = "PUT /servers/mail";
+const OVERRIDES: &str = "PUT /agents/bob/overrides";
+
+/// A request with a header and a body, and what it comes to.
+type Refused = (&'static str, &'static str, &'static str, u16, &'static str);
+
+#[rustfmt::skip]
+const REFUSED: [Refused; 29] = [
+    (WEB, "", r#"{"command":["sh"]}"#, 403, "commands"),
+    (WEB, "", r#"{"url":"https://${HOME}.example.com"}"#, 403, "commands"),
+    (WEB, TEXT, URL, 415, "media_type"),
+    (WEB, "", r#"{"url":"https://web"#, 400, "json"),
+    (WEB, "", r#"["url"]"#, 400, "json"),
+    (WEB, "", r#"{"url":null}"#, 422, "value"),
+    (WEB, VERSION, URL, 412, "version"),
+    (WEB, "", r#"{"url":"https://no-such-host.invalid/mcp"}"#, 502, "no_answer"),
+    ("PUT /servers/web?handshake=false", "", r#"{"url":"https://web","typo":1}"#, 422, "invalid"),
+    ("PUT /servers/web?handshake=false", "", r#"{"url":"https://web\"\n[policy]\nx=\""}"#, 422, "invalid"),
+    ("PUT /servers/web?dryrun=true", "", URL, 400, "query"),
+    ("PUT /servers/web?handshake=no", "", URL, 400, "query"),
+    (MAIL, "", URL, 428, "version_missing"),
+    (MAIL, VERSION, URL, 412, "version"),
+    ("PUT /servers/crm", "", URL, 409, "not_in_servers_dir"),
+    ("PUT /servers/%2e%2e%2fgate", "", URL, 404, "no_server"),
+    ("PUT /servers/Mail", "", URL, 404, "no_server"),
+    ("DELETE /servers/web", "", "", 404, "no_server"),
+    ("DELETE /servers/mail", VERSION, "", 412, "version"),
+    ("DELETE /servers/mail", "", "{}", 400, "body"),
+    ("GET /servers/../gate.toml", "", "", 404, "path"),
+    ("POST /servers/mail", "", "", 405, "http_method"),
+    ("GET /agents/bob/tools?server=none", "", "", 404, "no_server"),
+    (OVERRIDES, "", "{}", 428, "version_missing"),
+    (OVERRIDES, ANY, r#"{"servers":"crm"}"#, 422, "value"),
+    (OVERRIDES, ANY, r#"{"server":[]}"#, 422, "value"),
+    (OVERRIDES, ANY, r#"{"allow":["none/x"]}"#, 422, "invalid"),
+    ("GET /audit?limit=1001", "", "", 400, "query"),
+    ("GET /audit?decision=maybe", "", "", 400, "query"),
+];
+
 #[test]
 fn what_is_refused_changes_nothing_and_has_a_record() {
     let gate = gate();
     let omar = Operator::of(&gate, OMAR);
     let before = files(&gate);
-    let json = "Content-Type: application/json";
-    let url = r#"{"url":"https://web.example.com/mcp"}"#;
+    let check = |(request, header, body, status, code): (&str, &str, &str, u16, &str)| {
+        let (method, path) = request.split_once(' ').unwrap();
+        let headers: Vec<&str> = [header].into_iter().filter(|it| !it.is_empty()).collect();
+        let answer = omar.ask(method, path, &headers, body);
+        let problem = parsed(&answer.body);
+        let found = (answer.status, problem["code"].as_str().unwrap());
+        assert_eq!(found, (status, code), "{request} {body}: {answer:?}");
+        assert_eq!(files(&gate), before, "{request} {body}");
+        let record = records(&gate).pop().unwrap();
+        assert_eq!(record["reason"]["code"], code, "{record}");
+        assert_eq!(record["allowed"], false, "{record}");
+        assert_eq!(record["operator"], "omar", "{record}");
+        answer
+    };
+    REFUSED.into_iter().for_each(|case| drop(check(case)));
     let long = format!("{{\"url\":\"{}\"}}", "x".repeat(70_000));
-    let version = "If-Match: \"0123\"";
-    let check =
-        |(method, path): (&str, &str), headers: &[&str], body: &str, expected: (u16, &str)| {
-            let answer = omar.ask(method, path, headers, body);
-            let problem = parsed(&answer.body);
-            let found = (answer.status, problem["code"].as_str().unwrap());
-            assert_eq!(found, expected, "{method} {path}: {answer:?}");
-            assert_eq!(files(&gate), before, "{method} {path}");
-            let record = records(&gate).pop().unwrap();
-            assert_eq!(record["reason"]["code"], expected.1, "{record}");
-            assert_eq!(
-                (&record["operator"], &record["allowed"]),
-                (&json!("omar"), &json!(false))
-            );
-            answer
-        };
-    let web = ("PUT", "/servers/web");
-    let mail = ("PUT", "/servers/mail");
-    check(web, &[json], r#"{"command":["sh"]}"#, (403, "commands"));
-    check(
-        web,
-        &[json],
-        r#"{"url":"https://${HOME}.example.com"}"#,
-        (403, "commands"),
-    );
-    check(web, &["Content-Type: text/plain"], url, (415, "media_type"));
-    check(web, &[], &long, (413, "too_large"));
-    check(web, &[], r#"{"url":"https://web"#, (400, "json"));
-    check(web, &[], r#"["url"]"#, (400, "json"));
-    check(web, &[], r#"{"url":null}"#, (422, "value"));
-    check(web, &[version], url, (412, "version"));
-    check(
-        ("PUT", "/servers/web?handshake=false"),
-        &[],
-        r#"{"url":"https://web","typo":1}"#,
-        (422, "invalid"),
-    );
-    check(
-        ("PUT", "/servers/web?dryrun=true"),
-        &[],
-        url,
-        (400, "query"),
-    );
-    check(
-        ("PUT", "/servers/web?handshake=no"),
-        &[],
-        url,
-        (400, "query"),
-    );
-    check(mail, &[], url, (428, "version_missing"));
-    check(mail, &[version], url, (412, "version"));
-    check(
-        ("PUT", "/servers/crm"),
-        &[],
-        url,
-        (409, "not_in_servers_dir"),
-    );
-    check(
-        ("PUT", "/servers/%2e%2e%2fgate"),
-        &[],
-        url,
-        (404, "no_server"),
-    );
-    check(("PUT", "/servers/Mail"), &[], url, (404, "no_server"));
-    check(("DELETE", "/servers/web"), &[], "", (404, "no_server"));
-    check(
-        ("DELETE", "/servers/mail"),
-        &[version],
-        "",
-        (412, "version"),
-    );
-    check(("DELETE", "/servers/mail"), &[], "{}", (400, "body"));
-    check(("GET", "/servers/../gate.toml"), &[], "", (404, "path"));
-    let wrong_method = check(("POST", "/servers/mail"), &[], "", (405, "http_method"));
+    check((WEB, "", &long, 413, "too_large"));
+    let wrong_method = check(("POST /servers/mail", "", "", 405, "http_method"));
     assert_eq!(wrong_method.header("allow"), Some("GET, PUT, DELETE"));
-    check(
-        ("GET", "/agents/bob/tools?server=none"),
-        &[],
+    let invalid = "PUT /servers/web?handshake=false";
+    let invalid = check((
+        invalid,
         "",
-        (404, "no_server"),
+        r#"{"url":"https://web","typo":1}"#,
+        422,
+        "invalid",
+    ));
+    let problem = &parsed(&invalid.body)["problems"][0];
+    assert_eq!(problem["field"], "servers.web.typo", "{problem}");
+    let file = problem["file"].as_str().unwrap();
+    assert!(file.ends_with("servers.d/web.toml"), "{problem}");
+    assert!(
+        problem["help"].is_string() && problem["line"] == 3,
+        "{problem}"
     );
-    let overrides = ("PUT", "/agents/bob/overrides");
-    check(overrides, &[], "{}", (428, "version_missing"));
-    check(
-        overrides,
-        &["If-Match: *"],
-        r#"{"servers":"crm"}"#,
-        (422, "value"),
-    );
-    check(
-        overrides,
-        &["If-Match: *"],
-        r#"{"server":[]}"#,
-        (422, "value"),
-    );
-    check(
-        overrides,
-        &["If-Match: *"],
-        r#"{"servers":["none"]}"#,
-        (422, "invalid"),
-    );
-    check(("GET", "/audit?limit=1001"), &[], "", (400, "query"));
-    check(("GET", "/audit?decision=maybe"), &[], "", (400, "query"));
 }
 
 #[test]
@@ -388,17 +364,27 @@ fn nobody_but_operators_is_answered() {
 fn agents_never_reach_the_api() {
     let gate = gate();
     let before = files(&gate);
-    let (base, _) = gate.url.rsplit_once('/').unwrap();
-    for path in [
+    let (base, _) = gate.url.split_once("/mcp").unwrap();
+    let paths = [
         "/api/v1/servers",
         "/api/v1/servers/mail",
         "/mcp/api/v1/servers",
-    ] {
-        for method in ["GET", "PUT", "POST", "DELETE"] {
+    ];
+    for (token, status) in [(OLGA, 401), ("bob-0123456789-0123456789-", 404)] {
+        for (path, method) in paths
+            .iter()
+            .flat_map(|it| [(it, "GET"), (it, "PUT"), (it, "DELETE")])
+        {
             let agent = Agent::at(&format!("{base}{path}"));
-            let agent = agent.with(format!("Authorization: Bearer {OLGA}"));
+            let agent = agent.with(format!("Authorization: Bearer {token}"));
             let answer = agent.request(method, "{}");
-            assert_eq!(answer.status, 404, "{method} {path}: {answer:?}");
+            // Outside of the endpoints no token is looked at.
+            let status = if path.starts_with("/mcp") {
+                status
+            } else {
+                404
+            };
+            assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
         }
     }
     assert_eq!(files(&gate), before);
@@ -473,7 +459,10 @@ fn overrides_come_into_force_and_the_command_line_shows_them() {
     assert_eq!(again.status, 412);
     let latest = format!("If-Match: {}", changed.header("etag").unwrap());
     let removed = omar.ask("PUT", "/agents/bob/overrides", &[&latest], "{}");
-    assert_eq!(parsed(&removed.body)["overrides"], json!({}));
+    let removed = parsed(&removed.body);
+    assert_eq!(removed["overrides"], json!({}));
+    assert!(removed["hint"].as_str().unwrap().contains("SIGHUP"));
+    kill_process(Pid::from_child(&gate.child), Signal::HUP).unwrap();
     becomes("mail read", || call_anew(&gate, "mail", "read"));
 }
 

@@ -321,13 +321,14 @@ impl Shared {
             is_recorded.set(true);
             Ok(())
         };
-        let answer = match request.operation {
-            Operation::GetDescription => Ok(ApiAnswer {
+        let answer = if request.operation == Operation::GetDescription {
+            Ok(ApiAnswer {
                 status: 200,
                 etag: None,
                 document: DESCRIPTION.to_owned(),
-            }),
-            _ => self.operations.perform(request, &record_change),
+            })
+        } else {
+            self.operations.perform(request, &record_change)
         };
         match &answer {
             Ok(_) if is_recorded.get() => {}

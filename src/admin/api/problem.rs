@@ -15,7 +15,11 @@ pub(super) type Response = hyper::Response<Full<Bytes>>;
 
 /// Why a request is not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ApiProblem {
+#[serde(transparent)]
+pub struct ApiProblem(Box<ProblemDocument>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct ProblemDocument {
     status: u16,
     title: &'static str,
     /// A stable word.
@@ -33,7 +37,7 @@ pub struct ApiProblem {
 impl ApiProblem {
     pub fn new(status: u16, code: &'static str, detail: impl Into<String>) -> Self {
         let known = StatusCode::from_u16(status).ok();
-        Self {
+        Self(Box::new(ProblemDocument {
             status,
             title: known
                 .and_then(|status| status.canonical_reason())
@@ -43,19 +47,19 @@ impl ApiProblem {
             help: None,
             problems: Vec::new(),
             headers: Vec::new(),
-        }
+        }))
     }
 
     #[must_use]
     pub fn with_help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.0.help = Some(help.into());
         self
     }
 
     /// What is wrong with a configuration, each problem with its file and line.
     #[must_use]
     pub fn with_problems(mut self, problems: Vec<serde_json::Value>) -> Self {
-        self.problems = problems;
+        self.0.problems = problems;
         self
     }
 
@@ -89,23 +93,23 @@ impl ApiProblem {
     }
 
     fn with_header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
-        self.headers.extend(value.map(|value| (name, value)));
+        self.0.headers.extend(value.map(|value| (name, value)));
         self
     }
 
     pub fn status(&self) -> u16 {
-        self.status
+        self.0.status
     }
 
     pub fn code(&self) -> &'static str {
-        self.code
+        self.0.code
     }
 
     pub(in crate::admin) fn response(self, redact: impl Fn(&str) -> String) -> Response {
         // INVARIANT: strings and numbers, which serde_json always writes.
         let text = serde_json::to_string(&self).unwrap_or_default();
-        let mut response = respond(self.status, "application/problem+json", redact(&text));
-        response.headers_mut().extend(self.headers);
+        let mut response = respond(self.0.status, "application/problem+json", redact(&text));
+        response.headers_mut().extend(self.0.headers);
         response
     }
 }

@@ -116,7 +116,7 @@ pub(super) fn find(method: &str, path: &str) -> Result<(Route, Option<String>), 
     let below = path.strip_prefix(BASE).unwrap_or_default();
     let mut methods = Vec::new();
     for route in ROUTES {
-        let Some(subject) = matched(route.path, below) else {
+        let Ok(subject) = matched(route.path, below) else {
             continue;
         };
         if route.method == method {
@@ -131,18 +131,22 @@ pub(super) fn find(method: &str, path: &str) -> Result<(Route, Option<String>), 
     })
 }
 
-/// The decoded segment for the braces, if the path is of this form.
-fn matched(form: &str, path: &str) -> Option<Option<String>> {
+/// A path is not of a form.
+#[derive(Debug)]
+struct NoMatch;
+
+/// The decoded segment for the braces, if the form has any.
+fn matched(form: &str, path: &str) -> Result<Option<String>, NoMatch> {
     let mut subject = None;
     let (mut form, mut path) = (form.split('/'), path.split('/'));
     loop {
         match (form.next(), path.next()) {
-            (None, None) => return Some(subject),
+            (None, None) => return Ok(subject),
             (Some(form), Some(segment)) if form.starts_with('{') => {
-                subject = Some(decoded(segment)?);
+                subject = Some(decoded(segment).ok_or(NoMatch)?);
             }
             (Some(form), Some(segment)) if form == segment => {}
-            (Some(_), _) | (None, Some(_)) => return None,
+            (Some(_), _) | (None, Some(_)) => return Err(NoMatch),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::cli::validate_config::InvalidConfig;
 use crate::findings::printable;
 
 /// The configuration is not valid, or would not be.
-pub(super) fn invalid(invalid: InvalidConfig) -> ApiProblem {
+fn invalid(invalid: &InvalidConfig) -> ApiProblem {
     let problems = invalid.problems.iter();
     // INVARIANT: structs of strings and numbers, which serde_json always writes.
     let problems = problems.filter_map(|problem| serde_json::to_value(problem).ok());
@@ -20,8 +20,8 @@ pub(super) fn invalid(invalid: InvalidConfig) -> ApiProblem {
 pub(super) fn of_servers(failure: ServersFailure) -> ApiProblem {
     let detail = printable(&failure.to_string());
     match failure {
-        ServersFailure::Config(errors) => invalid(InvalidConfig::of(&errors)),
-        ServersFailure::Invalid(found) => invalid(found),
+        ServersFailure::Config(errors) => invalid(&InvalidConfig::of(&errors)),
+        ServersFailure::Invalid(found) => invalid(&found),
         ServersFailure::Tools(failure) => of_tools(failure),
         ServersFailure::NoDirectory(_)
         | ServersFailure::InGate { .. }
@@ -48,9 +48,9 @@ pub(super) fn of_servers(failure: ServersFailure) -> ApiProblem {
 pub(super) fn of_tools(failure: ToolsFailure) -> ApiProblem {
     let detail = printable(&failure.to_string());
     match failure {
-        ToolsFailure::Config(errors) => invalid(InvalidConfig::of(&errors)),
+        ToolsFailure::Config(errors) => invalid(&InvalidConfig::of(&errors)),
         ToolsFailure::Policies(errors) | ToolsFailure::Lock(errors) => {
-            invalid(InvalidConfig::of_policies(&errors))
+            invalid(&InvalidConfig::of_policies(&errors))
         }
         ToolsFailure::NoKey(_) => no_server(detail),
         ToolsFailure::File { .. }
@@ -70,8 +70,8 @@ pub(super) fn of_tools(failure: ToolsFailure) -> ApiProblem {
 pub(super) fn of_agents(failure: AgentsFailure) -> ApiProblem {
     let detail = printable(&failure.to_string());
     match failure {
-        AgentsFailure::Config(errors) => invalid(InvalidConfig::of(&errors)),
-        AgentsFailure::Policies(errors) => invalid(InvalidConfig::of_policies(&errors)),
+        AgentsFailure::Config(errors) => invalid(&InvalidConfig::of(&errors)),
+        AgentsFailure::Policies(errors) => invalid(&InvalidConfig::of_policies(&errors)),
         AgentsFailure::NoDirectory => ApiProblem::new(409, "no_policy_dir", detail),
         AgentsFailure::Edit { .. } | AgentsFailure::Changed(_) => {
             ApiProblem::new(409, "changed", detail)

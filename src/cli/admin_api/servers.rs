@@ -16,7 +16,7 @@ use crate::findings::Finding;
 use crate::policy::ServerKey;
 
 /// One server.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 struct ServerEntry {
     /// Absent for `[upstream]`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,12 +170,11 @@ impl AdminOperations {
 
     pub(super) fn get_server_health(&self, request: &ApiRequest) -> Result<ApiAnswer, ApiProblem> {
         let key = key_of(request)?;
-        let entry = match taken(&mut (self.conditions)(), &key) {
-            Some(condition) => ServerEntry::of_gate(&condition),
-            None => {
-                let (config, _) = self.written(&key)?;
-                entry(&config, &key, None)
-            }
+        let entry = if let Some(condition) = taken(&mut (self.conditions)(), &key) {
+            ServerEntry::of_gate(&condition)
+        } else {
+            let (config, _) = self.written(&key)?;
+            entry(&config, &key, None)
         };
         Ok(ApiAnswer::of(&HealthReport {
             schema: SCHEMA,
@@ -299,13 +298,11 @@ impl AdminOperations {
         let config = Config::load_offline(&self.config);
         let config = config.map_err(|errors| failures::of_servers(errors.into()))?;
         let written = config.file.as_ref().and_then(|file| file.written(key));
-        match written {
-            Some(written) => Ok((config, written)),
-            None => {
-                let detail = format!("the configuration has no server `{key}`");
-                Err(failures::no_server(detail))
-            }
-        }
+        let no_server = || {
+            let detail = format!("the configuration has no server `{key}`");
+            failures::no_server(detail)
+        };
+        Ok((config, written.ok_or_else(no_server)?))
     }
 
     /// The version of the file of a server, if it has one of its own.
@@ -335,23 +332,6 @@ fn entry(config: &Config, key: &ServerKey, condition: Option<&ServerCondition>) 
         line: written.map(|it| it.line),
         transport,
         ..of_gate.unwrap_or_default()
-    }
-}
-
-impl Default for ServerEntry {
-    fn default() -> Self {
-        Self {
-            key: None,
-            enabled: None,
-            in_force: false,
-            file: None,
-            line: None,
-            transport: None,
-            condition: None,
-            error: None,
-            latency_ms: None,
-            locked_tools: None,
-        }
     }
 }
 

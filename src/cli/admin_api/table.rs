@@ -64,6 +64,8 @@ fn no_value(json: Json<'_>, why: &str) -> ApiProblem {
 
 #[cfg(test)]
 mod tests {
+    use toml_edit::DocumentMut;
+
     use super::*;
     use crate::wire::{Document, Limits};
 
@@ -71,7 +73,7 @@ mod tests {
         let document = Document::decode(json.as_bytes(), &Limits::default());
         let document = document.map_err(|_| 400_u16)?;
         let table = table(document.root()).map_err(|problem| problem.status())?;
-        Ok(table.to_string())
+        Ok(DocumentMut::from(table).to_string())
     }
 
     #[test]
