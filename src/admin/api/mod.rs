@@ -274,6 +274,8 @@ impl OperatorsApi {
         call: Call,
         permit: OwnedSemaphorePermit,
     ) -> Result<Response, ApiProblem> {
+        let (operator, operation) = (call.operator.clone(), call.request.operation);
+        let subject = call.request.subject.clone();
         let (done, answer) = oneshot::channel();
         let (shared, records) = (Arc::clone(&self.shared), Handle::current());
         let thread = std::thread::Builder::new()
@@ -285,12 +287,18 @@ impl OperatorsApi {
                 // The peer may have left.
                 let _ = done.send(answer);
             });
-        let broken = |_| ApiProblem::new(500, "broke_off", "the request broke off");
         thread.map_err(|cause| {
             warn!("cannot start a thread for an operator: {cause}");
             ApiProblem::new(503, "busy", "there is no thread for this request").retry_after(1)
         })?;
-        let answer = answer.await.map_err(broken)??;
+        let Ok(answer) = answer.await else {
+            let problem = ApiProblem::new(500, "broke_off", "the request broke off");
+            let what = (operation, subject.as_deref());
+            let record = record_of(Some(&operator), Some(what), Some(&problem));
+            self.shared.note(record).await;
+            return Err(problem);
+        };
+        let answer = answer?;
         let text = (self.shared.redact)(&answer.document);
         let mut response = respond(answer.status, "application/json", text);
         let etag = answer.etag.map(|etag| HeaderValue::from_str(&etag));

@@ -53,6 +53,7 @@ impl Operations for Counter {
         request: &ApiRequest,
         record_change: RecordChange<'_>,
     ) -> Result<ApiAnswer, ApiProblem> {
+        assert_ne!(request.operation, Operation::CheckServer, "a panic");
         if request.operation == Operation::DeleteServer {
             record_change()?;
             self.0.fetch_add(1, Ordering::Relaxed);
@@ -116,6 +117,9 @@ async fn nothing_is_changed_or_read_without_a_record() {
     assert_eq!(status(&working, Operation::GetServer).await, 200);
     assert_eq!(operations.0.load(Ordering::Relaxed), 1);
     assert_eq!(memory.lines().len(), 2);
+    assert_eq!(status(&working, Operation::CheckServer).await, 500);
+    assert_eq!(memory.lines().len(), 3);
+    assert_eq!(working.room.available_permits(), AT_ONCE);
     audit.close(Duration::from_secs(5)).await.unwrap();
     assert_eq!(status(&working, Operation::DeleteServer).await, 503);
     assert_eq!(status(&working, Operation::GetServer).await, 503);

@@ -164,7 +164,9 @@ async fn an_event_says_which_side_acted_and_what_came_of_it() {
             ids,
             "{line}"
         );
-        assert_eq!(event["actor"]["app_name"], actor, "{line}");
+        let user = &event["actor"]["user"]["uid"];
+        let name = event["actor"].get("app_name").unwrap_or(user);
+        assert_eq!(name, actor, "{line}");
     };
     let record = |kind, method: &str, decision| {
         Record::new(kind)
