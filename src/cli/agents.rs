@@ -82,6 +82,19 @@ pub(super) struct AgentsReport {
     pub(super) agents: Vec<AgentReport>,
 }
 
+/// The enabled servers that the labels leave an agent of this id.
+pub(super) fn servers_left_to<'k>(
+    name: &str,
+    config: &'k Config,
+) -> Result<Vec<&'k ServerKey>, PolicyErrors> {
+    let loaded = loading::load(&proxy::policy_settings(config))?;
+    let agent = Agent {
+        id: name.to_owned(),
+        ..Agent::default()
+    };
+    Ok(servers_left(loaded.snapshot.labels(), config, &agent))
+}
+
 /// The enabled servers that the labels leave an agent with no more roles than they give it.
 fn servers_left<'k>(labels: &Labels, config: &'k Config, agent: &Agent) -> Vec<&'k ServerKey> {
     let servers = config.servers.iter();

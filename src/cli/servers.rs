@@ -10,11 +10,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::args::{Confirm, Format, Handshake, NamedServer, ServersArgs, ServersCommand};
+use super::args::{
+    Confirm, Format, Handshake, NamedServer, ServersArgs, ServersCommand, ServersConfig,
+};
 use super::exit::{Exit, heard};
 use super::tools::LockComparison;
 use super::validate_config::{self, PolicyValidation};
-use super::{report, tools};
+use super::{agents, report, tools};
 use crate::config::{Config, ConfigError, ServerFileChange, ServerFiles};
 use crate::findings::printable;
 use crate::policy::{PolicyErrors, ServerKey};
@@ -39,9 +41,10 @@ pub(super) fn run(
     let done = match &args.command {
         ServersCommand::List {
             gate,
+            agent,
             handshake,
             format,
-        } => list(&gate.config, *handshake, *format, stdout),
+        } => list(gate, agent.as_deref(), *handshake, *format, stdout),
         ServersCommand::Show { server, handshake } => show(server, load, *handshake, stdout),
         ServersCommand::Add {
             server,
@@ -100,13 +103,18 @@ struct ServersReport {
 }
 
 fn list(
-    file: &Path,
+    gate: &ServersConfig,
+    agent: Option<&str>,
     handshake: Handshake,
     format: Format,
     out: &mut dyn Write,
 ) -> Result<Exit, ServersFailure> {
-    let config = Config::load(file)?;
-    let servers = ServerStatus::all(&config, handshake);
+    let config = Config::load(&gate.config)?;
+    let listed = match agent {
+        Some(agent) => agents::servers_left_to(agent, &config)?,
+        None => config.servers.keys().collect(),
+    };
+    let servers = ServerStatus::all(&config, &listed, handshake);
     match format {
         Format::Human => {
             for server in &servers {

@@ -52,11 +52,13 @@ impl Configuration {
                 let other = fixture("everything-server");
                 let other = match servers {
                     Servers::OneUnified => String::new(),
-                    _ => format!("[servers.other]\ncommand = [{other:?}]\n"),
+                    Servers::One | Servers::Two | Servers::TwoUnified => {
+                        format!("[servers.other]\ncommand = [{other:?}]\n")
+                    }
                 };
                 let unified = match servers {
-                    Servers::Two => "",
-                    _ => "[unified]\n",
+                    Servers::One | Servers::Two => "",
+                    Servers::OneUnified | Servers::TwoUnified => "[unified]\n",
                 };
                 // Nothing is labelled here, and rules between servers would take it for the worst.
                 format!(

@@ -164,7 +164,7 @@ fn names_are_put_on_and_taken_off() {
         let sent = message.to_string();
         assert!(sent.contains(&format!("{KEY}{put_on}a")), "{sent}");
         let back = shown(sent.as_bytes());
-        let [said, back] = [said, str::from_utf8(&back).unwrap()].map(|it| it.parse::<Value>());
+        let [said, back] = [said, str::from_utf8(&back).unwrap()].map(str::parse::<Value>);
         assert_eq!(said.unwrap(), back.unwrap());
     }
     assert!(with_key(br#"{"method":"tools/list","params":{}}"#).is_none());

@@ -128,7 +128,7 @@ fn without_a_launcher_a_gate_that_is_told_to_stop_ends_the_group() {
 #[test]
 fn what_a_server_leaves_behind_ends_with_it() {
     let mark = Mark::new();
-    let script = r#"
+    let script = r"
 import os, sys, time
 daemon = os.fork()
 if daemon == 0:
@@ -136,7 +136,7 @@ if daemon == 0:
     while True: time.sleep(60)
 print(daemon)
 sys.stdin.readline()
-"#;
+";
     let mut gate = Gate::python(&["--env", mark.variable()], script);
     let daemon: i32 = gate.line().parse().unwrap();
     gate.send("end");

@@ -439,3 +439,29 @@ fn a_server_is_shown_as_it_is_written_without_its_secrets() {
     desk.write("servers.d/mail.toml", &reference);
     assert!(desk.well("show mail").contains("TOKEN = \"${PATH}\""));
 }
+
+#[test]
+fn the_servers_of_one_agent_are_listed_alone() {
+    let desk = Desk::with_mail();
+    desk.write(
+        "servers.d/web.toml",
+        "[servers.web]\ncommand = [\"python3\", \"silent.py\"]\nenabled = false\n",
+    );
+    let keys = |agent: &str| {
+        let words = format!("list --no-handshake --format json {agent}");
+        let list: Value = desk.well(&words).parse().unwrap();
+        let servers = list["servers"].as_array().unwrap().iter();
+        let keys = servers.map(|it| it["key"].as_str().unwrap().to_owned());
+        keys.collect::<Vec<_>>()
+    };
+    assert_eq!(keys(""), ["crm", "mail", "web"]);
+    assert_eq!(keys("--agent ann"), ["crm", "mail"]);
+    assert_eq!(keys("--agent bob"), ["crm"]);
+    desk.write(
+        "policies/agents.toml",
+        "[agents.bob]\nservers = [\"crm\"]\nnot_servers = [\"crm\"]\n",
+    );
+    assert_eq!(keys("--agent bob"), [""; 0]);
+    desk.write("policies/policies.cedar", "permit (");
+    desk.badly("list --agent bob", "policies.cedar");
+}

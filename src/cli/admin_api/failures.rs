@@ -37,7 +37,9 @@ pub(super) fn of_servers(failure: ServersFailure) -> ApiProblem {
                 "nothing was changed; `?handshake=false` writes without asking the server",
             )
         }
-        ServersFailure::NotEvaluated(_) => ApiProblem::new(500, "not_evaluated", detail),
+        ServersFailure::Policies(_) | ServersFailure::NotEvaluated(_) => {
+            ApiProblem::new(500, "not_evaluated", detail)
+        }
         ServersFailure::NoTerminal
         | ServersFailure::Refused
         | ServersFailure::File { .. }

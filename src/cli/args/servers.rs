@@ -38,6 +38,10 @@ pub enum ServersCommand {
         #[command(flatten)]
         gate: ServersConfig,
 
+        /// Only the enabled servers that this agent may use, by its id in `agents.toml`.
+        #[arg(long, value_name = "NAME")]
+        agent: Option<String>,
+
         #[command(flatten)]
         handshake: Handshake,
 

@@ -8,13 +8,15 @@ use crate::cli::tools::ToolsFailure;
 use crate::cli::validate_config::InvalidConfig;
 use crate::config::ConfigErrors;
 use crate::findings::printable;
-use crate::policy::ServerKey;
+use crate::policy::{PolicyErrors, ServerKey};
 
 /// Why nothing was done.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::cli) enum ServersFailure {
     #[error("the configuration is not usable")]
     Config(#[from] ConfigErrors),
+    #[error("the policies are not usable")]
+    Policies(#[from] PolicyErrors),
     #[error("the configuration is not valid")]
     Invalid(InvalidConfig),
     #[error(
@@ -84,6 +86,7 @@ impl ServersFailure {
         // The exit code remains if the output is closed.
         let _ = match self {
             Self::Config(errors) => writeln!(out, "{}", report::text(errors)),
+            Self::Policies(errors) => writeln!(out, "{}", report::text(errors)),
             Self::Invalid(invalid) => write!(out, "{}", invalid.report),
             Self::Tools(failure) => failure.tell(out),
             Self::NoDirectory(_)

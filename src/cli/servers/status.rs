@@ -79,9 +79,10 @@ pub(super) fn view_of(config: &Config, key: &ServerKey) -> Result<Option<Config>
 }
 
 impl ServerStatus {
-    /// Every server of a configuration, in the order of the keys.
-    pub(super) fn all(config: &Config, handshake: Handshake) -> Vec<Self> {
-        let views = config.each();
+    /// The only server of a configuration, or these of several.
+    pub(super) fn all(config: &Config, keys: &[&ServerKey], handshake: Handshake) -> Vec<Self> {
+        let mut views = config.each();
+        views.retain(|view| view.key.as_ref().is_none_or(|key| keys.contains(&key)));
         let mut answers = Vec::new();
         if !handshake.no_handshake {
             for some in views.chunks(AT_ONCE) {
@@ -92,8 +93,8 @@ impl ServerStatus {
             let asked = answers.pop().map(|(_, answer)| answer);
             return vec![Self::of(config, None, &asked)];
         }
-        let keys = config.servers.keys();
-        keys.map(|key| {
+        let keys = keys.iter();
+        keys.map(|&key| {
             let place = answers.iter().position(|(of, _)| of.as_ref() == Some(key));
             let asked = place.map(|place| answers.swap_remove(place).1);
             Self::of(config, Some(key), &asked)
