@@ -132,7 +132,8 @@ fn explanation(args: &ExplainArgs, stdin: &mut dyn Read) -> Result<Explanation, 
         .map(Config::load_offline)
         .transpose()?;
     let mut request = request(args, stdin)?;
-    let routed = endpoint::routed(args, config.as_ref(), &request)?;
+    let routed = endpoint::routed(args, config.as_ref(), &request);
+    let routed = routed.map_err(ExplainFailure::Server)?;
     let mut key = args.server.clone();
     if let Some((to_server, of)) = routed {
         request = to_server;

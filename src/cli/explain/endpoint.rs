@@ -1,6 +1,5 @@
 //! Messages to an endpoint for several servers: the server that gets each, and its own names.
 
-use super::ExplainFailure;
 use crate::cli::args::ExplainArgs;
 use crate::cli::proxy;
 use crate::config::Config;
@@ -14,16 +13,16 @@ pub(super) fn routed(
     args: &ExplainArgs,
     config: Option<&Config>,
     request: &ExplainRequest,
-) -> Result<Option<(ExplainRequest, ServerKey)>, ExplainFailure> {
+) -> Result<Option<(ExplainRequest, ServerKey)>, String> {
     let names = config.map(|config| names(args, config)).transpose();
-    let Some(names) = names.map_err(ExplainFailure::Server)?.flatten() else {
+    let Some(names) = names?.flatten() else {
         return Ok(None);
     };
     let ExplainRequest::Message(message) = request else {
         let problem = "a record names its own server: leave out `--endpoint` and `--view`";
-        return Err(ExplainFailure::Server(problem.to_owned()));
+        return Err(problem.to_owned());
     };
-    let (message, key) = to_server(&names, message).map_err(ExplainFailure::Server)?;
+    let (message, key) = to_server(&names, message)?;
     Ok(Some((ExplainRequest::Message(message), key)))
 }
 
