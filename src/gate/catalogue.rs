@@ -10,7 +10,7 @@ use tracing::{error, warn};
 use crate::audit::{AuditFault, Kind, Record};
 use crate::session::{
     Admitted, AuditIds, Exchange, Greeted, Instance, Lifecycle, Origin, Probe, Readiness, Run,
-    Session, Taken, Traversal, Trial, Waits,
+    Session, Taken, Traversal, Trial, Unanswered, Waits,
 };
 use crate::wire::{Fragment, Id, Message, Side, Stream};
 
@@ -67,7 +67,7 @@ impl Gate {
     }
 
     /// What the gate asked for will not come, for this reason.
-    pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin, why: &str) {
+    pub(super) fn give_up_own<U: Upstream, A>(talk: &Talk<U, A>, origin: &Origin, why: Unanswered) {
         match origin {
             // Silence is a no.
             Origin::Peer(_) | Origin::Consent(_) => {}
@@ -75,18 +75,18 @@ impl Gate {
                 warn!(
                     "the upstream did not list its tools; calls that wait for it are refused: {why}"
                 );
-                talk.session.state().lists.tools.fetch_failed();
+                talk.session.state().lists.tools.fetch_failed(why);
                 talk.session.parked_may_go_on();
             }
             Origin::Discovery => {
                 warn!(
                     "the upstream did not tell what it speaks; what waits for it is refused: {why}"
                 );
-                talk.session.state().protocol.probe = Probe::Failed(why.into());
+                talk.session.state().protocol.probe = Probe::Failed(why);
                 talk.session.parked_may_go_on();
             }
             Origin::Trial(_) => {
-                talk.session.state().protocol.trial = Some(Trial::Failed(why.into()));
+                talk.session.state().protocol.trial = Some(Trial::Failed(why.into_text()));
             }
             // Of a server that is not spoken to yet, it is repeated when it is.
             Origin::Handshake if talk.session.state().connection.upstream == Readiness::Up => {}
@@ -235,7 +235,10 @@ impl Gate {
             }
             Some(cursor) if is_awaited => self.fetch(talk, Some(&cursor)).await,
             // Every call that waited has run out of time.
-            Some(_) => Self::give_up_own(talk, &Origin::Catalogue, "no call waits for it"),
+            Some(_) => {
+                let why = Unanswered::Otherwise("no call waits for it".into());
+                Self::give_up_own(talk, &Origin::Catalogue, why);
+            }
         }
         Ok(())
     }
@@ -336,7 +339,7 @@ impl Gate {
     ) {
         if let Err(refusal) = self.try_to_ask(talk, origin.clone(), ready, message).await {
             warn!("the gate could not ask the upstream itself: {refusal}");
-            Self::give_up_own(talk, &origin, &refusal.to_string());
+            Self::give_up_own(talk, &origin, refusal.why_unanswered());
         }
     }
 

@@ -225,7 +225,7 @@ impl Known {
         let known = self.believed(state.run().instance);
         match (&state.protocol.probe, known) {
             (_, Some(says)) => Ok(Some(says)),
-            (Probe::Failed(why), None) => Err(UpstreamFault::Undiscovered(Arc::clone(why))),
+            (Probe::Failed(why), None) => Err(UpstreamFault::undiscovered(why)),
             (Probe::Idle | Probe::Running, None) => Ok(None),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::session::Unanswered;
 use crate::wire::DiscardReason;
 
 /// The reason of a refusal for want of memory.
@@ -58,6 +59,41 @@ impl UpstreamFault {
             | Self::Left
             | Self::SessionOver
             | Self::Removed => false,
+        }
+    }
+
+    /// What waited for the list of tools is refused: the gate did not get it.
+    pub(super) fn unlisted(why: Option<&Unanswered>) -> Self {
+        match why {
+            Some(Unanswered::NoToken(why)) => Self::NoToken(why.to_string()),
+            Some(Unanswered::Otherwise(_)) | None => Self::Unlisted,
+        }
+    }
+
+    /// What waited for what the server speaks is refused: the gate did not learn it.
+    pub(super) fn undiscovered(why: &Unanswered) -> Self {
+        match why {
+            Unanswered::NoToken(why) => Self::NoToken(why.to_string()),
+            Unanswered::Otherwise(why) => Self::Undiscovered(Arc::clone(why)),
+        }
+    }
+
+    /// The gate asked for itself, and this came of it.
+    pub(super) fn why_unanswered(&self) -> Unanswered {
+        match self {
+            Self::NoToken(why) => Unanswered::NoToken(why.as_str().into()),
+            Self::Down
+            | Self::Stalled
+            | Self::Died
+            | Self::TimedOut(_)
+            | Self::BadReply(_)
+            | Self::Status(_)
+            | Self::Unreachable(_)
+            | Self::Undiscovered(_)
+            | Self::Unlisted
+            | Self::Left
+            | Self::SessionOver
+            | Self::Removed => Unanswered::Otherwise(self.to_string().into()),
         }
     }
 

@@ -12,7 +12,9 @@ mod warm;
 use tracing::{info, warn};
 
 use crate::audit;
-use crate::session::{Instance, Kept, Origin, Readiness, Session, StoreFault, Thresholds};
+use crate::session::{
+    Instance, Kept, Origin, Readiness, Session, StoreFault, Thresholds, Unanswered,
+};
 use crate::wire::{KnownMethod, Message, Shape, Side, Stream};
 
 use super::arrival::{AnswerTo, Arrival};
@@ -260,6 +262,7 @@ impl Gate {
             (Ok(()), Some(greeted)) => {
                 if self.complete_handshake(talk, run, greeted).await.is_err() {
                     let why = "what completes its handshake could not be recorded";
+                    let why = Unanswered::Otherwise(why.into());
                     Self::give_up_own(talk, &Origin::Handshake, why);
                 }
             }

@@ -390,14 +390,14 @@ impl Gate {
         self.keep_consent(&stopped, trail);
         match stopped {
             Stop::Refused(refusal) => {
-                let why = refusal.to_string();
+                let why = refusal.why_unanswered();
                 self.refuse(talk, trail, refusal).await?;
                 // What the server is asked that the session speaks to is not given up with it.
                 if let Some(own) = &trail.envelope.asked_by_gate
                     && trail.server.other_speaker.is_none()
                     && !has_left_since(talk, trail.server.run)
                 {
-                    Self::give_up_own(talk, own, &why);
+                    Self::give_up_own(talk, own, why);
                 }
                 Self::end_if_failed(talk, trail);
                 Ok(())

@@ -153,10 +153,13 @@ pub(super) fn pin(
     }
     if let Some(name) = understood.asked_tool() {
         // The lock is given back before any arm takes it again.
-        let offer = pins.session.state().lists.tools.offers(name);
+        let (offer, why) = {
+            let tools = &pins.session.state().lists.tools;
+            (tools.offers(name), tools.fetch_fault().cloned())
+        };
         match offer {
             Offer::Unknown => return Err(Stop::Park),
-            Offer::Unlisted => return Err(UpstreamFault::Unlisted.into()),
+            Offer::Unlisted => return Err(UpstreamFault::unlisted(why.as_ref()).into()),
             Offer::NotOffered => {}
             Offer::Offered => is_read(name, snapshot, pins.session)?,
         }

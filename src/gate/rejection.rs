@@ -119,6 +119,8 @@ pub(super) enum Property {
     UnknownRevision,
     /// Who asked has cancelled it, and expects no answer.
     Cancelled,
+    /// The gate has no token of the agent's for the server.
+    NoToken,
     /// The server needs a session, and the agent has none.
     NeedsSession,
 }

@@ -136,7 +136,7 @@ impl Gate {
                 origin,
                 Origin::Catalogue | Origin::Discovery | Origin::Trial(_)
             ) {
-                Self::give_up_own(talk, &origin, &refusal.to_string());
+                Self::give_up_own(talk, &origin, refusal.why_unanswered());
             }
         }
         for taken in asked {
@@ -203,7 +203,7 @@ impl Gate {
         if taken.exchange.origin.is_gate() {
             self.close(talk, &taken, &refusal).await;
             if taken.waits == Waits::Here {
-                Self::give_up_own(talk, &taken.exchange.origin, &refusal.to_string());
+                Self::give_up_own(talk, &taken.exchange.origin, refusal.why_unanswered());
             }
         } else {
             self.give_up(talk, asker, &taken, refusal).await?;
@@ -311,10 +311,13 @@ impl Gate {
         fault: UpstreamFault,
     ) -> Result<(), AgentGone> {
         if taken.exchange.origin.is_gate() {
-            let (why, found) = (fault.to_string(), self.undiscovered(talk, taken, &fault));
+            let (why, found) = (
+                fault.why_unanswered(),
+                self.undiscovered(talk, taken, &fault),
+            );
             self.close(talk, taken, &fault.into()).await;
             if found == Found::Nothing && taken.waits == Waits::Here {
-                Self::give_up_own(talk, &taken.exchange.origin, &why);
+                Self::give_up_own(talk, &taken.exchange.origin, why);
             }
             return Ok(());
         }

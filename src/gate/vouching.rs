@@ -12,7 +12,7 @@ use super::filter::{Filter, Flow, Hook};
 use super::oblige;
 use super::own::OwnMessage;
 use super::permit::Permit;
-use super::rejection::{DENIED, INTERNAL, Rejection};
+use super::rejection::{DENIED, INTERNAL, Property, Rejection};
 use super::stage::Stage;
 use super::stop::Stop;
 use super::user_identity::{ShownIdentity, UserIdentities, UserIdentity, UserProof};
@@ -22,15 +22,43 @@ use super::user_identity::{ShownIdentity, UserIdentities, UserIdentity, UserProo
 pub(super) struct Vouching(pub(super) Arc<UserIdentities>);
 
 impl UserIdentities {
-    /// The messages of the gate in this session have the token of the agent's latest message, at each instance of
-    /// the server that needs one.
-    fn keep(&self, session: &Session, token: Option<&AgentToken>) {
-        let mut all = Instance::ALL.iter().map(|instance| self.of(*instance));
-        let is_needed =
-            all.any(|it| matches!(it, UserIdentity::Forward(_) | UserIdentity::Exchange));
-        if let Some(token) = token.filter(|_| is_needed) {
-            session.state().agent_side.vouched.token = Some(token.clone());
+    /// The messages of the gate in this session have the latest token of the agent that a server may have. One that
+    /// may be forwarded is followed only by one that may be forwarded to the same servers.
+    fn keep(&self, session: &Session, token: Option<&AgentToken>, now_ms: i64) {
+        let Some(token) = token.filter(|token| self.is_useful(token, now_ms)) else {
+            return;
+        };
+        let known = &mut session.state().agent_side.vouched.token;
+        if known
+            .as_ref()
+            .is_none_or(|known| self.may_follow(token, known, now_ms))
+        {
+            *known = Some(token.clone());
         }
+    }
+
+    fn is_useful(&self, token: &AgentToken, now_ms: i64) -> bool {
+        is_valid(token, now_ms)
+            && self.all().any(|server| match server {
+                UserIdentity::Forward(server) => token.is_for(server),
+                UserIdentity::Exchange => true,
+                UserIdentity::None | UserIdentity::Meta(_) | UserIdentity::Header(_) => false,
+            })
+    }
+
+    fn may_follow(&self, token: &AgentToken, known: &AgentToken, now_ms: i64) -> bool {
+        !is_valid(known, now_ms)
+            || self.all().all(|server| match server {
+                UserIdentity::Forward(server) => token.is_for(server) || !known.is_for(server),
+                UserIdentity::Exchange
+                | UserIdentity::None
+                | UserIdentity::Meta(_)
+                | UserIdentity::Header(_) => true,
+            })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &UserIdentity> {
+        Instance::ALL.iter().map(|instance| self.of(*instance))
     }
 }
 
@@ -51,7 +79,7 @@ impl Filter for Vouching {
             }
             UserIdentity::None | UserIdentity::Meta(_) | UserIdentity::Header(_) => {}
         }
-        self.0.keep(cx.session, token);
+        self.0.keep(cx.session, token, cx.now.now_ms);
         Ok(())
     }
 
@@ -69,7 +97,8 @@ impl Filter for Vouching {
 impl Gate {
     /// Before the session moves for a message with this token: the handshake comes first.
     pub(super) fn keep_token(&self, session: &Session, token: Option<&AgentToken>) {
-        self.settings.user_identities.keep(session, token);
+        let now_ms = self.clock.now().as_millisecond();
+        self.settings.user_identities.keep(session, token, now_ms);
     }
 
     /// A message of the gate's own. To a server it speaks for the agent of its session, except where it
@@ -191,6 +220,10 @@ fn shown(
     Ok(ShownIdentity { assertion, proof })
 }
 
+fn is_valid(token: &AgentToken, now_ms: i64) -> bool {
+    token.is_valid_at(now_ms.div_euclid(1000))
+}
+
 /// # Errors
 /// The agent's message has no token that this server may have.
 fn forwardable<'t>(
@@ -207,7 +240,7 @@ fn forwardable<'t>(
             "your token was not issued for the server: get one whose `aud` has `{server}`, too"
         )));
     };
-    if token.is_valid_at(now_ms.div_euclid(1000)) {
+    if is_valid(token, now_ms) {
         Ok(token)
     } else {
         let text = "the agent's token has expired, so the gate does not forward it";
@@ -220,7 +253,7 @@ fn forwardable<'t>(
 /// The agent's message has no token that could be exchanged.
 fn exchangeable(token: Option<&AgentToken>, now_ms: i64) -> Result<&AgentToken, Rejection> {
     let (text, to_agent) = match token {
-        Some(token) if token.is_valid_at(now_ms.div_euclid(1000)) => return Ok(token),
+        Some(token) if is_valid(token, now_ms) => return Ok(token),
         Some(_) => (
             "the agent's token has expired, so the gate does not exchange it",
             "your token has expired: get a new one, and send the request again",
@@ -238,6 +271,7 @@ fn exchangeable(token: Option<&AgentToken>, now_ms: i64) -> Result<&AgentToken, 
     );
     Err(rejection
         .with_reason_in_answer()
+        .with_properties(&[Property::NoToken])
         .with_text_for_agents(to_agent.to_owned()))
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::guard::text::Flags;
 use crate::policy::DefinitionFingerprint;
 
+use super::lifecycle::Unanswered;
 use super::offered_names::{Definition, Names};
 use super::pages::{Offered, Page, PageDigest, PageItem};
 
@@ -61,7 +62,7 @@ enum Fetch {
         pages: u32,
         names: Names,
     },
-    Failed,
+    Failed(Unanswered),
 }
 
 impl Catalogue {
@@ -84,7 +85,7 @@ impl Catalogue {
             Offer::Offered
         } else if complete.is_some() {
             Offer::NotOffered
-        } else if matches!(self.fetch, Fetch::Failed) {
+        } else if matches!(self.fetch, Fetch::Failed(_)) {
             Offer::Unlisted
         } else {
             Offer::Unknown
@@ -222,7 +223,7 @@ impl Catalogue {
         let names = page.items.iter().filter_map(defined);
         let growing = match (traversal, &mut self.fetch) {
             (Traversal::Gate, Fetch::Running { names, .. }) => names,
-            (Traversal::Gate, Fetch::Idle | Fetch::Failed) => return,
+            (Traversal::Gate, Fetch::Idle | Fetch::Failed(_)) => return,
             (Traversal::AgentBegins, _) => {
                 self.agents.clear();
                 self.agents_next = next;
@@ -288,18 +289,26 @@ impl Catalogue {
                 *pages = pages.saturating_add(1);
                 true
             }
-            Fetch::Idle | Fetch::Running { .. } | Fetch::Failed => false,
+            Fetch::Idle | Fetch::Running { .. } | Fetch::Failed(_) => false,
         }
     }
 
     /// The fetch ended without a complete list; those who wait for it are to be refused.
-    pub fn fetch_failed(&mut self) {
-        self.fetch = Fetch::Failed;
+    pub fn fetch_failed(&mut self, why: Unanswered) {
+        self.fetch = Fetch::Failed(why);
+    }
+
+    /// Why there is no list, after [`Self::fetch_failed`].
+    pub fn fetch_fault(&self) -> Option<&Unanswered> {
+        match &self.fetch {
+            Fetch::Failed(why) => Some(why),
+            Fetch::Idle | Fetch::Running { .. } => None,
+        }
     }
 
     /// Those who waited have been answered: the next call may try again.
     pub fn retry_fetch(&mut self) {
-        if matches!(self.fetch, Fetch::Failed) {
+        if matches!(self.fetch, Fetch::Failed(_)) {
             self.fetch = Fetch::Idle;
         }
     }
@@ -507,7 +516,7 @@ mod tests {
         assert!(!catalogue.begin_fetch());
         let pages = std::iter::repeat_with(|| catalogue.next_page()).take_while(|more| *more);
         assert_eq!(pages.count(), 999);
-        catalogue.fetch_failed();
+        catalogue.fetch_failed(Unanswered::Otherwise("silence".into()));
         assert_eq!(catalogue.offers("a"), Offer::Unlisted);
         catalogue.retry_fetch();
         assert_eq!(catalogue.offers("a"), Offer::Unknown);

@@ -4,6 +4,7 @@
 //! request says in `_meta` what it speaks (basic/lifecycle of either revision). An endpoint may
 //! serve both at once, so the era belongs to a message, not to the process.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::wire::KnownMethod;
@@ -90,7 +91,15 @@ pub enum Probe {
     Idle,
     Running,
     /// It could not be asked; why, for those that waited.
-    Failed(Arc<str>),
+    Failed(Unanswered),
+}
+
+/// Why the upstream did not answer what the gate asked for itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unanswered {
+    /// The gate had no token for it.
+    NoToken(Arc<str>),
+    Otherwise(Arc<str>),
 }
 
 /// A message that has no place where the handshake stands.
@@ -103,6 +112,22 @@ pub enum OutOfOrder {
     /// Of a notification, which nobody waits for.
     #[error("it is not known yet whether the server needs a session: send a request first")]
     Undiscovered,
+}
+
+impl Unanswered {
+    pub fn into_text(self) -> Arc<str> {
+        match self {
+            Self::NoToken(why) | Self::Otherwise(why) => why,
+        }
+    }
+}
+
+impl fmt::Display for Unanswered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoToken(why) | Self::Otherwise(why) => f.write_str(why),
+        }
+    }
 }
 
 impl Probe {

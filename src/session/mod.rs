@@ -50,7 +50,9 @@ pub use kept::{
 };
 pub use ledger::{Keep, Ledger, TooLarge};
 pub use lending::{Lending, Lent};
-pub use lifecycle::{Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Within};
+pub use lifecycle::{
+    Era, Extension, Handshake, Lifecycle, OutOfOrder, Probe, Spoken, Unanswered, Within,
+};
 pub use own_policies::OwnPolicies;
 pub use pages::{Offered, Page, PageDigest, PageItem, Pages};
 pub use parked::{Attempt, Awaits, Parked};

@@ -133,11 +133,12 @@ fn denied(
 }
 
 fn exists(name: &str, session: &Session) -> Result<(), Stop> {
-    match session.state().lists.tools.offers(name) {
+    let tools = &session.state().lists.tools;
+    match tools.offers(name) {
         Offer::Offered => Ok(()),
         Offer::NotOffered => Err(Rejection::unknown_tool(name, "unknown_tool").into()),
         Offer::Unknown => Err(Stop::Park),
-        Offer::Unlisted => Err(UpstreamFault::Unlisted.into()),
+        Offer::Unlisted => Err(UpstreamFault::unlisted(tools.fetch_fault()).into()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::audit::AuditFault;
 use crate::mcp::revisions;
 use crate::policy::CanonicalPathError;
-use crate::session::{OutOfOrder, StoreFault};
+use crate::session::{OutOfOrder, StoreFault, Unanswered};
 use crate::wire::{Fragment, JsonErrorKind, KnownMethod, ParamsError, WireError, WireErrorKind};
 
 use crate::gate::faults::{NO_MEMORY, UpstreamFault};
@@ -30,6 +30,18 @@ impl Rejection {
         Self::new(Stage::Guard, "blocked_during_sampling", DENIED, text)
             .with_reason_in_answer()
             .with_properties(&[Property::KeepsConsent])
+    }
+}
+
+impl Rejection {
+    /// The gate could not ask for itself, for this reason.
+    pub(in crate::gate) fn why_unanswered(&self) -> Unanswered {
+        let why = self.to_string().into();
+        if self.has(Property::NoToken) {
+            Unanswered::NoToken(why)
+        } else {
+            Unanswered::Otherwise(why)
+        }
     }
 }
 
@@ -77,8 +89,11 @@ impl From<UpstreamFault> for Rejection {
             UpstreamFault::NoToken(_) => (Stage::Forward, "token_exchange_failed"),
             UpstreamFault::Removed => (Stage::Forward, "server_removed"),
         };
+        let lacks_token = matches!(fault, UpstreamFault::NoToken(_));
         let properties: &'static [Property] = if fault.shows_a_broken_server() {
             &[Property::BrokenServer]
+        } else if lacks_token {
+            &[Property::NoToken]
         } else {
             &[]
         };
@@ -86,7 +101,7 @@ impl From<UpstreamFault> for Rejection {
             .with_same_answer_for_requesters()
             .into_error()
             .with_properties(properties);
-        if !matches!(fault, UpstreamFault::NoToken(_)) {
+        if !lacks_token {
             return rejection;
         }
         rejection

@@ -34,9 +34,14 @@ fn bench(identity: UserIdentity) -> Bench {
 
 /// The same, whose session moves to an isolated server when it has read something secret.
 fn bench_of(identities: UserIdentities) -> Bench {
+    bench_in(Eras::Unasked, identities)
+}
+
+fn bench_in(eras: Eras, identities: UserIdentities) -> Bench {
     let mut bench = Bench::with(open, |settings| {
         settings.thresholds = crate::session::Thresholds::new([3]);
         settings.user_identities = Arc::new(identities);
+        settings.eras = eras;
     });
     let session = Arc::into_inner(bench.talk.session).unwrap();
     bench.talk.session = Arc::new(session.of(PolicyAgent {
@@ -310,6 +315,9 @@ async fn with_token(bench: &Bench, frame: &str, token: Option<AgentToken>) {
     Box::pin(handled).await.unwrap();
 }
 
+/// A call without a session.
+const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
 const PING: &str = r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#;
 
 #[tokio::test]
@@ -397,8 +405,7 @@ async fn a_call_that_waits_for_the_list_of_tools_goes_with_its_own_token() {
     for (until, passes) in [(100, true), (30, false)] {
         let bench = bench(UserIdentity::Forward(SERVER.into())).with_ids(Ids::OfStream);
         let token = token(SERVER, until);
-        let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
-        with_token(&bench, call, Some(token.clone())).await;
+        with_token(&bench, CALL, Some(token.clone())).await;
         let asked = bench.to_upstream().remove(0);
         assert!(asked.contains("tools/list"), "{asked}");
         bench.clock.advance(Duration::from_secs(50));
@@ -423,6 +430,38 @@ async fn a_call_that_waits_for_the_list_of_tools_goes_with_its_own_token() {
 }
 
 #[tokio::test]
+async fn a_call_is_refused_for_want_of_a_token_where_the_gate_has_none_for_its_own_question() {
+    for (eras, question) in [
+        (Eras::Unasked, "tools/list"),
+        (Eras::Asked, "server/discover"),
+    ] {
+        let bench = bench_in(eras, UserIdentities::from_first([UserIdentity::Exchange]));
+        with_token(&bench, CALL, Some(token(SERVER, 100))).await;
+        let asked = bench.to_upstream().remove(0);
+        assert!(asked.contains(question), "{asked}");
+        let fault = crate::gate::UpstreamFault::NoToken("no access token: because".to_owned());
+        let minted = id_of(&asked).parse().unwrap();
+        let failed = bench
+            .gate
+            .upstream_failed(&bench.talk, minted, fault.clone());
+        failed.await.unwrap();
+        bench.gate.resume(&bench.talk).await.unwrap();
+        let told = bench.to_agent().remove(0);
+        assert!(told.contains("token_exchange_failed"), "{question} {told}");
+        assert!(!told.contains("because"), "{question} {told}");
+        let records = bench.records().await;
+        let of_the_call = records.iter().filter(|record| {
+            record.get(&["method"]) == "tools/call" && record.get(&["decision"]) == "BLOCK"
+        });
+        let reasons: Vec<_> = of_the_call.map(|record| record.get(&["reason"])).collect();
+        assert_eq!(reasons.len(), 1, "{question} {reasons:?}");
+        let reason = reasons[0].to_string();
+        assert!(reason.contains("token_exchange_failed"), "{reason}");
+        assert!(reason.contains("because"), "{reason}");
+    }
+}
+
+#[tokio::test]
 async fn each_message_goes_with_its_own_token_and_never_with_an_earlier_one() {
     let bench = bench(UserIdentity::Forward(SERVER.into()));
     let (first, second) = (token(SERVER, 100), token(SERVER, 200));
@@ -438,6 +477,57 @@ async fn each_message_goes_with_its_own_token_and_never_with_an_earlier_one() {
     let proofs = bench.talk.upstream.proofs.lock().unwrap().clone();
     let token = |token| Some(UserProof::Token(token));
     assert_eq!(proofs, [token(first), token(second)]);
+}
+
+/// What a message of the gate's own shows this instance of the server.
+fn own_proof(bench: &Bench, instance: Instance) -> Option<UserProof> {
+    let own = bench.gate.own_permit_to(
+        &bench.talk.session,
+        instance,
+        Stream::MAIN,
+        crate::gate::own::OwnMessage::initialized(),
+    );
+    own.ok()?.passage().proof.clone()
+}
+
+#[tokio::test]
+async fn a_token_that_no_server_may_have_does_not_take_the_place_of_one_that_a_server_may_have() {
+    let other = "https://other.example";
+    let forward = || UserIdentity::Forward(SERVER.into());
+    for (identities, later) in [
+        ([forward(), UserIdentity::None], Some(token(other, 100))),
+        ([forward(), UserIdentity::None], Some(token(SERVER, 0))),
+        ([forward(), UserIdentity::None], None),
+        ([UserIdentity::None, forward()], Some(token(other, 100))),
+        ([UserIdentity::Exchange, forward()], Some(token(other, 100))),
+        ([UserIdentity::Exchange, forward()], Some(token(SERVER, 0))),
+    ] {
+        let bench = bench_of(UserIdentities::from_first(identities.clone()));
+        let kept = token(SERVER, 100);
+        with_token(&bench, INITIALIZE, Some(kept.clone())).await;
+        with_token(&bench, PING, later.clone()).await;
+        for (instance, identity) in Instance::ALL.iter().zip(&identities) {
+            let expected = match identity {
+                UserIdentity::Forward(_) => Some(UserProof::Token(kept.clone())),
+                UserIdentity::Exchange => Some(UserProof::Subject(kept.clone())),
+                UserIdentity::None | UserIdentity::Meta(_) | UserIdentity::Header(_) => None,
+            };
+            let shown = own_proof(&bench, *instance);
+            assert_eq!(shown, expected, "{identities:?} {later:?} {instance:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_takes_the_place_of_one_that_has_expired() {
+    let identities = [UserIdentity::Exchange, UserIdentity::Forward(SERVER.into())];
+    let bench = bench_of(UserIdentities::from_first(identities));
+    with_token(&bench, INITIALIZE, Some(token(SERVER, 10))).await;
+    bench.clock.advance(Duration::from_secs(50));
+    let later = token("https://other.example", 100);
+    with_token(&bench, PING, Some(later.clone())).await;
+    let shown = own_proof(&bench, Instance::ALL[0]);
+    assert_eq!(shown, Some(UserProof::Subject(later)));
 }
 
 #[tokio::test]
