@@ -181,6 +181,8 @@ impl Exchange {
                         return Err(failure);
                     }
                 }
+                // Nothing was asked: the server has not failed.
+                Err(failure @ Failure::NoToken(_)) => return Err(failure),
                 // The connection broke before there was an answer: the next one may not.
                 Err(_) => {
                     unreached += 1;

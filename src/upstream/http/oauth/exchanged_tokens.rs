@@ -1,6 +1,7 @@
 //! The tokens that the gate has in exchange for those of agents: each for one server and one token of an agent.
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ring::hmac;
@@ -25,6 +26,8 @@ pub(in super::super) struct ExchangedTokens {
     settings: HttpSettings,
     /// Tells the tokens of agents apart, so that none of them is kept. Made at the start, and written nowhere.
     key: hmac::Key,
+    /// One count for all tokens: a forgotten one has the number of no later one.
+    numbers: Arc<AtomicU64>,
     known: Mutex<KnownSubjects>,
 }
 
@@ -56,6 +59,7 @@ impl ExchangedTokens {
             exchange: Arc::new(SubjectExchange::new(written, settings)?),
             settings: settings.clone(),
             key,
+            numbers: Arc::default(),
             known: Mutex::default(),
         })
     }
@@ -95,6 +99,7 @@ impl ExchangedTokens {
         let entry = known.of.entry(name).or_insert_with(|| ForSubject {
             tokens: Arc::new(AccessTokens::in_exchange(
                 Arc::clone(&self.exchange),
+                Arc::clone(&self.numbers),
                 &self.settings,
             )),
             until: subject.until(),
@@ -115,9 +120,12 @@ impl ExchangedTokens {
 }
 
 impl KnownSubjects {
-    /// The one that was used longest ago.
+    /// The one that was used longest ago, of those without a token where there are any.
     fn forget_one(&mut self) {
-        let oldest = self.of.iter().min_by_key(|(_, it)| it.last_use);
+        let oldest = self
+            .of
+            .iter()
+            .min_by_key(|(_, it)| (it.tokens.has_good(), it.last_use));
         if let Some(name) = oldest.map(|(name, _)| *name) {
             self.of.remove(&name);
         }

@@ -35,6 +35,8 @@ pub(super) enum TokenFault {
     Short(#[from] TooShort),
     #[error("no client can be set up: {0}")]
     Setup(String),
+    #[error("the authorization server gives a token whose time was over when it came")]
+    Over,
     #[error("no access token came in time")]
     Late,
 }

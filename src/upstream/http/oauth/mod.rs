@@ -25,5 +25,7 @@ pub use settings::{
     Actor, ClientAuth, ClientCredentials, ClientSecret, ExchangeClient, TokenExchange, TokenServer,
     TokenType,
 };
+#[cfg(test)]
+pub(super) use token_exchange::MOST_AT_ONCE;
 pub(super) use token_exchange::Subject;
 pub(super) use tokens::AccessTokens;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use hyper::header::HeaderValue;
 use secrecy::SecretString;
+use tokio::sync::Semaphore;
 use url::form_urlencoded::Serializer;
 
 use crate::clock::Clock;
@@ -19,7 +20,6 @@ use super::client_secret;
 use super::exchange::{Granted, Renewal, answered};
 use super::exchanged_token::{self, RequestedToken};
 use super::fault::{Of, TokenFault};
-use super::places::resource_of;
 use super::settings::{Actor, TokenExchange};
 
 /// Bytes of an answer with a token.
@@ -34,6 +34,9 @@ const MARGIN: Duration = Duration::from_secs(10);
 /// For so long no token is asked for after the authorization server did not accept the gate itself: others may
 /// count that.
 const REFUSED: Duration = Duration::from_secs(30);
+
+/// Tokens that are asked for at one time: agents with many tokens send the authorization server no more.
+pub(in super::super) const MOST_AT_ONCE: usize = 32;
 
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
@@ -50,6 +53,7 @@ pub(super) struct SubjectExchange {
     clock: Arc<dyn Clock>,
     /// Why and until when nothing is asked, for whichever agent.
     refused: Mutex<Option<(&'static str, Duration)>>,
+    turns: Semaphore,
 }
 
 /// What goes along with the agent's token.
@@ -70,11 +74,6 @@ impl SubjectExchange {
             .map_err(|cause| setup(format!("`upstream.auth.token_url`: {cause}")))?;
         let tls = client_tls(&written.token_url, settings.ca_file.as_deref())?;
         let asker = HttpClient::without_redirects(tls, UrlTrust::Configured);
-        let resource = match (&written.resource, &written.audience) {
-            (Some(resource), _) => resource.clone(),
-            (None, Some(_)) => String::new(),
-            (None, None) => resource_of(&settings.url),
-        };
         let conceal = Arc::clone(&settings.conceal);
         if let Some(secret) = written.client.as_ref().and_then(|it| it.secret.as_ref()) {
             client_secret::check(secret, "upstream.auth.client_secret_file", &*conceal)?;
@@ -84,17 +83,20 @@ impl SubjectExchange {
         }
         Ok(Self {
             written: written.clone(),
-            resource,
+            resource: written.resource_for(&settings.url),
             asker: asker.map_err(|cause| setup(cause.to_string()))?,
             conceal,
             clock: Arc::clone(&settings.clock),
             refused: Mutex::default(),
+            turns: Semaphore::new(MOST_AT_ONCE),
         })
     }
 
     /// A token for the server that is good no longer than the agent's.
     pub(super) async fn token(&self, subject: Subject<'_>) -> Result<Granted, TokenFault> {
         let subject = subject.ok_or(TokenFault::NoAgent)?;
+        // It is never closed.
+        let _turn = self.turns.acquire().await;
         self.lifetime_of(subject)?;
         self.check_refused()?;
         let sent = self.sent().await?;

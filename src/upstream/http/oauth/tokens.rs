@@ -1,5 +1,6 @@
 //! The present access token, and when another one is needed.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ pub(in super::super) struct AccessTokens {
     server: String,
     conceal: Arc<dyn Conceal>,
     clock: Arc<dyn Clock>,
+    /// Of the next token.
+    numbers: Arc<AtomicU64>,
     state: Mutex<State>,
     /// Held by the one who fetches.
     turn: tokio::sync::Mutex<()>,
@@ -91,15 +94,20 @@ impl AccessTokens {
         upstream: Connections,
     ) -> Result<Self, HttpClientError> {
         let exchange = Exchange::new(credentials, settings, upstream)?;
-        Ok(Self::of(TokenSource::Client(Box::new(exchange)), settings))
+        let source = TokenSource::Client(Box::new(exchange));
+        Ok(Self::of(source, Arc::default(), settings))
     }
 
-    /// Tokens in exchange for one agent's.
-    pub(super) fn in_exchange(exchange: Arc<SubjectExchange>, settings: &HttpSettings) -> Self {
-        Self::of(TokenSource::Subject(exchange), settings)
+    /// Tokens in exchange for one agent's, numbered with those of others.
+    pub(super) fn in_exchange(
+        exchange: Arc<SubjectExchange>,
+        numbers: Arc<AtomicU64>,
+        settings: &HttpSettings,
+    ) -> Self {
+        Self::of(TokenSource::Subject(exchange), numbers, settings)
     }
 
-    fn of(source: TokenSource, settings: &HttpSettings) -> Self {
+    fn of(source: TokenSource, numbers: Arc<AtomicU64>, settings: &HttpSettings) -> Self {
         // Somebody waits for the first ones; later ones are not asked for in vain too often.
         let delays = Delays::new(&Backoff {
             first: Duration::from_secs(1),
@@ -112,6 +120,7 @@ impl AccessTokens {
             server: settings.name.clone(),
             conceal: Arc::clone(&settings.conceal),
             clock: Arc::clone(&settings.clock),
+            numbers,
             state: Mutex::new(State {
                 held: None,
                 failed: None,
@@ -168,6 +177,11 @@ impl AccessTokens {
             (TokenSource::Subject(_), Some(token)) => Ok(self.conceal.conceal(&token)?),
             (TokenSource::Client(_), _) | (TokenSource::Subject(_), None) => Ok(()),
         }
+    }
+
+    /// Whether there is a token that can be shown.
+    pub(super) fn has_good(&self) -> bool {
+        self.good().is_some()
     }
 
     /// The token that can be shown.
@@ -249,8 +263,11 @@ impl AccessTokens {
             return Err(TokenFault::Unfit { of, what });
         }
         self.conceal.conceal(&granted.token)?;
-        let last = self.lock().held.as_ref().map(|held| held.shown.number);
-        let number = last.map_or(0, |last| last.saturating_add(1));
+        let expires = granted.lifetime.map(|it| began + it);
+        if expires.is_some_and(|at| at <= self.clock.elapsed()) {
+            return Err(TokenFault::Over);
+        }
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let early = |lifetime: Duration| match granted.renewal {
             Renewal::Early => lifetime.saturating_sub(MARGIN.min(lifetime / 5)),
             Renewal::Late => lifetime,
@@ -259,7 +276,7 @@ impl AccessTokens {
             shown: Shown { header, number },
             token: granted.token.clone(),
             renew: granted.lifetime.map(|it| began + early(it)),
-            expires: granted.lifetime.map(|it| began + it),
+            expires,
         })
     }
 

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use proptest::prelude::*;
 
 use crate::gate::{Passage, UpstreamFault, UserProof};
+use crate::upstream::http::oauth::MOST_AT_ONCE;
 use crate::upstream::http::{
     Actor, Auth, ClientAuth, ClientSecret, ExchangeClient, HttpClient, HttpEvent, HttpSettings,
     MAX_EXCHANGED_TOKENS, Reach, TokenExchange, TokenType,
@@ -528,6 +529,111 @@ async fn tokens_are_kept_for_a_bounded_number_of_agents_and_the_one_used_last_st
     bench
         .first(&mut talk, &nth(0), "exchanged-number-again", "")
         .await;
+}
+
+#[tokio::test]
+async fn a_refusal_of_a_forgotten_token_costs_the_next_one_nothing() {
+    let mut bench = bench().await;
+    let (mut late, mut talk, alice) = (bench.talk(), bench.talk(), of_alice());
+    ask(&late, Some(&alice)).await;
+    let asked = bench.exchanges(&alice).await;
+    asked.json(&given("exchanged-number-one", "")).await;
+    let refused = bench.shows("exchanged-number-one").await;
+    for number in 0..MAX_EXCHANGED_TOKENS {
+        let other = subject(&format!("agent-token-number-{number}"), 100_000);
+        let token = format!("exchanged-number-{number:06}");
+        bench.first(&mut talk, &other, &token, "").await;
+    }
+    bench
+        .first(&mut talk, &alice, "exchanged-number-two", "")
+        .await;
+    refused.status("401 Unauthorized").await;
+    bench.answers("exchanged-number-two", &mut late).await;
+    assert!(bench.server.stays_idle().await);
+}
+
+#[tokio::test]
+async fn tokens_that_cannot_be_exchanged_take_the_place_of_no_exchanged_one() {
+    let mut bench = bench().await;
+    let (mut talk, alice) = (bench.talk(), of_alice());
+    bench
+        .first(&mut talk, &alice, "exchanged-for-alice", "")
+        .await;
+    for number in 0..=MAX_EXCHANGED_TOKENS {
+        let bad = subject(&format!("agent-token-number-{number}"), 100_000);
+        ask(&talk, Some(&bad)).await;
+        let asked = bench.exchanges(&bad).await;
+        asked
+            .answer("400 Bad Request", "", r#"{"error":"invalid_grant"}"#)
+            .await;
+        fails(&mut talk, "invalid_grant").await;
+    }
+    bench.again(&mut talk, &alice, "exchanged-for-alice").await;
+}
+
+#[tokio::test]
+async fn a_token_whose_time_is_over_when_it_comes_is_a_failure_and_not_asked_for_again_at_once() {
+    let mut bench = bench().await;
+    let (mut talk, alice) = (bench.talk(), of_alice());
+    ask(&talk, Some(&alice)).await;
+    let asked = bench.exchanges(&alice).await;
+    bench.wait(5);
+    let body = given("exchanged-number-one", r#","expires_in":2"#);
+    asked.json(&body).await;
+    for _ in 0..3 {
+        fails(&mut talk, "whose time was over when it came").await;
+        ask(&talk, Some(&alice)).await;
+    }
+    fails(&mut talk, "whose time was over when it came").await;
+    assert!(bench.server.stays_idle().await);
+    bench.wait(5);
+    bench
+        .first(&mut talk, &alice, "exchanged-number-two", "")
+        .await;
+}
+
+#[tokio::test]
+async fn a_bounded_number_of_exchanges_is_under_way() {
+    let mut bench = bench().await;
+    let mut talks: Vec<_> = (0..MOST_AT_ONCE + 2).map(|_| bench.talk()).collect();
+    for (number, talk) in talks.iter().enumerate() {
+        let subject = subject(&format!("agent-token-number-{number}"), 100_000);
+        ask(talk, Some(&subject)).await;
+    }
+    let mut asked = Vec::new();
+    for _ in 0..MOST_AT_ONCE {
+        asked.push(bench.server.next().await);
+    }
+    assert!(bench.server.stays_idle().await);
+    asked
+        .pop()
+        .unwrap()
+        .answer("400 Bad Request", "", r#"{"error":"invalid_grant"}"#)
+        .await;
+    assert_eq!(bench.server.next().await.path, "/token");
+    assert!(bench.server.stays_idle().await);
+    talks.clear();
+}
+
+#[tokio::test]
+async fn a_stream_is_not_resumed_without_a_token_and_that_is_not_the_servers_fault() {
+    let mut bench = bench().await;
+    let (mut talk, alice) = (bench.talk(), subject("agent-token-of-alice", 100));
+    let passage = Passage {
+        proof: Some(UserProof::Subject(alice.clone())),
+        stream: Stream::MAIN,
+        carried: request(1, METHOD, None),
+        trace: None,
+    };
+    talk.sender.carry(passage, line(1, METHOD)).await.unwrap();
+    let asked = bench.exchanges(&alice).await;
+    asked.json(&given("exchanged-number-one", "")).await;
+    let mut events = bench.shows("exchanged-number-one").await.events().await;
+    events.send("id: p1\nretry: 1\ndata:\n\n").await;
+    bench.wait(200);
+    events.end().await;
+    fails(&mut talk, "has expired").await;
+    assert!(bench.server.stays_idle().await);
 }
 
 proptest! {

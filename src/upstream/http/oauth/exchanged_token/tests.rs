@@ -209,6 +209,28 @@ fn a_token_that_can_be_read_is_for_the_server_alone_and_for_as_long_as_it_says()
 }
 
 #[test]
+fn the_claims_of_a_token_count_however_its_header_is_encoded() {
+    let token = jwt(r#"{"aud":"mail","exp":1000060}"#);
+    let (_, rest) = token.split_once('.').unwrap();
+    for header in [
+        "eyAiYWxnIjogIkVTMjU2IiB9",
+        "eyAiYWxnIjogIkVTMjU2In0=",
+        "ewogICJhbGciOiAiRVMyNTYifQ==",
+        "ICAgeyJhbGciOiJFUzI1NiJ9",
+        "CnsiYWxnIjoiRVMyNTYifQ==",
+        "CnsiYWxnIjoiRVMyNTYifR",
+        "eyAia2lkIjoiPz8/In0",
+        "eyAia2lkIjoiPz8_In0",
+    ] {
+        let other = format!("{header}.{rest}");
+        assert_eq!(given(&body(&other, ""), None), Err(NOT_ALONE), "{other}");
+    }
+    // An encrypted one shows no claims.
+    let encrypted = format!("{token}.c2ln.c2ln");
+    assert_eq!(given(&body(&encrypted, ""), None), Ok(None));
+}
+
+#[test]
 fn the_actor_that_was_sent_is_the_one_that_acts() {
     let cases: Vec<(&str, Given)> = vec![
         (r#","act":{"sub":"gate"}"#, Ok(Some(60))),
