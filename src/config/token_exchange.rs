@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
+use url::Url;
+
 use crate::upstream::http::{
     Actor, ClientAuth, ClientSecret, ExchangeClient, TokenExchange, TokenServer, TokenType,
 };
@@ -143,22 +145,43 @@ pub(super) fn exchange_of(http: &HttpUpstream) -> Option<&TokenExchange> {
     }
 }
 
-/// A server that gets a token which the gate accepts could come to the gate as the agent.
+/// A server that gets a token which the gate accepts could come to the gate as the agent, and one that is its own
+/// authorization server would be sent the tokens of agents.
 pub(super) fn check_target(
     section: &mut ConfigSection<'_, '_>,
-    exchange: &TokenExchange,
+    (exchange, server): (&TokenExchange, &Url),
     agents: &Jwt,
 ) {
+    let mut auth = section.section("auth");
+    if (exchange.token_url.origin(), path(&exchange.token_url)) == (server.origin(), path(server)) {
+        let reason = ConfigReason::Invalid("is the server's own URL");
+        let help = "the server must not be sent the tokens of agents: write where the authorization \
+                    server gives tokens";
+        auth.refuse("token_url", reason, Some(help));
+    }
+    let resource = exchange.resource_for(server);
     let targets = [
-        ("audience", &exchange.audience),
-        ("resource", &exchange.resource),
+        ("audience", exchange.audience.as_deref()),
+        ("resource", Some(&*resource)),
     ];
+    let gate = normal(&agents.audience);
     for (key, target) in targets {
-        if target.as_ref() == Some(&agents.audience) {
+        if target.is_some_and(|target| normal(target) == gate) {
             let reason =
                 ConfigReason::Invalid("is the audience of the gate (`listen.auth.audience`)");
             let help = "the server could use such a token at the gate: write the server's own name";
-            section.section("auth").refuse(key, reason, Some(help));
+            auth.refuse(key, reason, Some(help));
         }
     }
+}
+
+/// The same of all names that readers take for one: a host in other letters, or a last slash.
+fn normal(name: &str) -> String {
+    let url = Url::parse(name).ok();
+    let text = url.map_or_else(|| name.to_owned(), |url| url.to_string());
+    text.trim_end_matches('/').to_owned()
+}
+
+fn path(url: &Url) -> &str {
+    url.path().trim_end_matches('/')
 }

@@ -173,7 +173,9 @@ fn check_exchange(
     server: &Upstream,
     agents: &AgentTokens<'_>,
 ) {
-    match (agents, server.http.as_ref().and_then(exchange_of)) {
+    let http = server.http.as_ref();
+    let exchange = http.and_then(|http| Some((exchange_of(http)?, &http.url)));
+    match (agents, exchange) {
         (AgentTokens::Jwt(jwt), Some(exchange)) => check_target(section, exchange, jwt),
         (AgentTokens::Jwt(_), None) | (AgentTokens::Unclear, _) => {}
         (AgentTokens::NoJwt, _) => {

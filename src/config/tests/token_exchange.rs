@@ -122,6 +122,10 @@ fn an_exchange_that_cannot_be_is_told_with_its_key() {
             "audience: is the audience of the gate (`listen.auth.audience`)",
         ),
         (
+            "type = 'token_exchange', token_url = 'https://MCP.example.com:443/mcp/?x=1'",
+            "token_url: is the server's own URL",
+        ),
+        (
             &format!("{TO}, max_lifetime = '9s'"),
             "max_lifetime: below minimum",
         ),
@@ -151,6 +155,72 @@ fn an_exchange_that_cannot_be_is_told_with_its_key() {
                 .any(|it| it.contains(&format!("without {without}"))),
             "{told:?}"
         );
+    }
+}
+
+#[test]
+fn no_server_gets_a_token_for_the_gate_however_its_name_is_written() {
+    let gate = "https://gate.example.com/mcp";
+    for (audience, url, rest, key) in [
+        (gate, gate, "", "resource"),
+        (
+            gate,
+            "https://GATE.example.com:443/mcp/?key=1",
+            "",
+            "resource",
+        ),
+        ("https://gate.example.com/mcp/", gate, "", "resource"),
+        ("https://Gate.Example.com/mcp", gate, "", "resource"),
+        (
+            "https://gate.example.com",
+            "https://gate.example.com/",
+            "",
+            "resource",
+        ),
+        (
+            gate,
+            "https://mcp.example.com/mcp",
+            ", resource = 'HTTPS://Gate.example.com/mcp/'",
+            "resource",
+        ),
+        (
+            gate,
+            "https://mcp.example.com/mcp",
+            ", audience = 'https://gate.example.com/mcp/'",
+            "audience",
+        ),
+        (
+            "gate/",
+            "https://mcp.example.com/mcp",
+            ", audience = 'gate'",
+            "audience",
+        ),
+        (
+            "urn:gate",
+            "https://mcp.example.com/mcp",
+            ", resource = 'urn:gate'",
+            "resource",
+        ),
+        // The server's URL is not sent then.
+        (gate, gate, ", audience = 'tickets'", ""),
+        (gate, "https://gate.example.com/other", "", ""),
+        (
+            gate,
+            "https://mcp.example.com/mcp",
+            ", audience = 'GATE'",
+            "",
+        ),
+    ] {
+        let agents = AGENTS.replace("'gate'", &format!("'{audience}'"));
+        let text = format!("[upstream]\nurl = '{url}'\nauth = {{ {TO}{rest} }}\n{agents}");
+        let problems = super::parse(&text).map_or_else(
+            |errors| errors.problems().iter().map(ToString::to_string).collect(),
+            |_| Vec::new(),
+        );
+        let told = format!("upstream.auth.{key}: is the audience of the gate");
+        let is_told = problems.iter().any(|it| it.starts_with(&told));
+        assert_eq!(is_told, !key.is_empty(), "{text}: {problems:?}");
+        assert_eq!(problems.is_empty(), key.is_empty(), "{text}: {problems:?}");
     }
 }
 
