@@ -441,23 +441,18 @@ async fn a_call_is_refused_for_want_of_a_token_where_the_gate_has_none_for_its_o
         assert!(asked.contains(question), "{asked}");
         let fault = crate::gate::UpstreamFault::NoToken("no access token: because".to_owned());
         let minted = id_of(&asked).parse().unwrap();
-        let failed = bench
-            .gate
-            .upstream_failed(&bench.talk, minted, fault.clone());
+        let failed = bench.gate.upstream_failed(&bench.talk, minted, fault);
         failed.await.unwrap();
         bench.gate.resume(&bench.talk).await.unwrap();
         let told = bench.to_agent().remove(0);
         assert!(told.contains("token_exchange_failed"), "{question} {told}");
         assert!(!told.contains("because"), "{question} {told}");
-        let records = bench.records().await;
-        let of_the_call = records.iter().filter(|record| {
-            record.get(&["method"]) == "tools/call" && record.get(&["decision"]) == "BLOCK"
-        });
-        let reasons: Vec<_> = of_the_call.map(|record| record.get(&["reason"])).collect();
-        assert_eq!(reasons.len(), 1, "{question} {reasons:?}");
-        let reason = reasons[0].to_string();
-        assert!(reason.contains("token_exchange_failed"), "{reason}");
-        assert!(reason.contains("because"), "{reason}");
+        let mut records = bench.records_of("tool_call").await;
+        records.retain(|record| record.get(&["decision"]) == "BLOCK");
+        assert_eq!(records.len(), 1, "{question}");
+        let record = &records[0];
+        assert_eq!(record.get(&["reason", "code"]), "token_exchange_failed");
+        assert!(record.text().contains("because"), "{}", record.text());
     }
 }
 
