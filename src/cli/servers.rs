@@ -16,9 +16,10 @@ use super::args::{
 use super::exit::{Exit, heard};
 use super::tools::LockComparison;
 use super::validate_config::{self, PolicyValidation};
-use super::{agents, report, tools};
+use super::{agents, proxy, report, tools};
 use crate::config::{Config, ConfigError, ServerFileChange, ServerFiles};
 use crate::findings::printable;
+use crate::loading;
 use crate::policy::{PolicyErrors, ServerKey};
 
 pub(super) use self::failure::ServersFailure;
@@ -273,6 +274,17 @@ pub(super) fn prepared(
     };
     let config = valid(Config::load_changed(gate, &change)?, gate, load)?;
     Ok(PreparedEdit { edited, config })
+}
+
+/// Whether a running gate would keep its former configuration, since the policies of the new one lack some.
+pub(super) fn is_held_back(gate: &Path, prepared: &PreparedEdit) -> bool {
+    let settings = proxy::policy_settings(&prepared.config);
+    let before = Config::load_offline(gate).ok();
+    let before = before.and_then(|it| loading::load(&proxy::policy_settings(&it)).ok());
+    let after = loading::load(&settings).ok();
+    before.zip(after).is_some_and(|(before, after)| {
+        loading::holds_back(&settings, &before.snapshot, &after.snapshot)
+    })
 }
 
 /// The answer of a server to a handshake, and what each agent would reach of it.

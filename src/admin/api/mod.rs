@@ -58,6 +58,9 @@ const BODY_DEADLINE: Duration = Duration::from_secs(10);
 /// Requests that are done at once. One more is refused.
 const AT_ONCE: usize = 4;
 
+/// The same of those that may ask a server, apart: however slow servers are, they can be disabled.
+const ASKING_AT_ONCE: usize = 2;
+
 /// Cedar evaluates recursively: how deep an expression may be must not depend on which thread happens to ask.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
 
@@ -82,6 +85,7 @@ pub struct OperatorsApi {
     clock: Arc<dyn Clock>,
     attempts: FailedAttempts,
     room: Arc<Semaphore>,
+    room_to_ask: Arc<Semaphore>,
     shared: Arc<Shared>,
 }
 
@@ -118,6 +122,7 @@ impl OperatorsApi {
             clock,
             attempts: FailedAttempts::default(),
             room: Arc::new(Semaphore::new(AT_ONCE)),
+            room_to_ask: Arc::new(Semaphore::new(ASKING_AT_ONCE)),
             shared: Arc::new(Shared {
                 operations,
                 audit,
@@ -162,7 +167,7 @@ impl OperatorsApi {
         {
             Ok((request, permit)) => self.perform(Call { operator, request }, permit).await,
             Err(problem) => {
-                let what = (route.operation, subject.as_deref());
+                let what = (route.operation.name(), subject.as_deref());
                 let record = record_of(Some(&operator), Some(what), Some(&problem));
                 self.shared.note(record).await;
                 Err(problem)
@@ -247,11 +252,7 @@ impl OperatorsApi {
             }
         };
         let if_match = only(&parts.headers, &IF_MATCH)?.map(str::to_owned);
-        let room = Arc::clone(&self.room).try_acquire_owned();
-        let permit = room.map_err(|_full| {
-            let detail = format!("{AT_ONCE} requests are being done");
-            ApiProblem::new(503, "busy", detail).retry_after(1)
-        })?;
+        let permit = self.room_for(route.operation)?;
         let commands = if self.operators.with_commands.contains(operator) {
             CommandRight::Granted
         } else {
@@ -268,13 +269,25 @@ impl OperatorsApi {
         Ok((request, permit))
     }
 
+    fn room_for(&self, operation: Operation) -> Result<OwnedSemaphorePermit, ApiProblem> {
+        let (room, most) = if operation.asks_servers() {
+            (&self.room_to_ask, ASKING_AT_ONCE)
+        } else {
+            (&self.room, AT_ONCE)
+        };
+        Arc::clone(room).try_acquire_owned().map_err(|_full| {
+            let detail = format!("{most} requests of this kind are being done");
+            ApiProblem::new(503, "busy", detail).retry_after(1)
+        })
+    }
+
     /// On a thread of its own, which goes on if the peer leaves: what was begun has its record.
     async fn perform(
         &self,
         call: Call,
         permit: OwnedSemaphorePermit,
     ) -> Result<Response, ApiProblem> {
-        let (operator, operation) = (call.operator.clone(), call.request.operation);
+        let (operator, name) = (call.operator.clone(), call.request.name());
         let subject = call.request.subject.clone();
         let (done, answer) = oneshot::channel();
         let (shared, records) = (Arc::clone(&self.shared), Handle::current());
@@ -293,7 +306,7 @@ impl OperatorsApi {
         })?;
         let Ok(answer) = answer.await else {
             let problem = ApiProblem::new(500, "broke_off", "the request broke off");
-            let what = (operation, subject.as_deref());
+            let what = (name, subject.as_deref());
             let record = record_of(Some(&operator), Some(what), Some(&problem));
             self.shared.note(record).await;
             return Err(problem);
@@ -312,7 +325,7 @@ impl OperatorsApi {
 impl Shared {
     fn perform(&self, call: &Call, records: &Handle) -> Result<ApiAnswer, ApiProblem> {
         let request = &call.request;
-        let what = (request.operation, request.subject.as_deref());
+        let what = (request.name(), request.subject.as_deref());
         let record = |problem: Option<&ApiProblem>| -> Result<(), ApiProblem> {
             let record = record_of(Some(&call.operator), Some(what), problem);
             records
@@ -357,15 +370,15 @@ impl Shared {
 
 fn record_of(
     operator: Option<&str>,
-    what: Option<(Operation, Option<&str>)>,
+    what: Option<(&str, Option<&str>)>,
     problem: Option<&ApiProblem>,
 ) -> Record {
     let mut record = Record::new(Kind::AdminRequest);
     if let Some(operator) = operator {
         record = record.operator(operator);
     }
-    if let Some((operation, subject)) = what {
-        record = record.method(operation.name());
+    if let Some((name, subject)) = what {
+        record = record.method(name);
         if let Some(subject) = subject {
             record = record.target(subject);
         }

@@ -28,6 +28,14 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it may ask a server, which can take long.
+    pub(super) fn asks_servers(self) -> bool {
+        matches!(
+            self,
+            Self::PutServer | Self::EnableServer | Self::CheckServer
+        )
+    }
+
     /// The `method` of its records.
     pub fn name(self) -> &'static str {
         match self {
@@ -74,6 +82,18 @@ pub struct ApiRequest {
 }
 
 impl ApiRequest {
+    /// The `method` of its records.
+    pub fn name(&self) -> &'static str {
+        let is_try = self
+            .query
+            .iter()
+            .any(|(name, value)| (&**name, &**value) == ("dry_run", "true"));
+        match self.operation {
+            Operation::PutServer if is_try => "servers/put/try",
+            operation => operation.name(),
+        }
+    }
+
     /// The value of a parameter that may stand once.
     ///
     /// # Errors
@@ -133,7 +153,8 @@ impl ApiAnswer {
     }
 }
 
-/// Records a change. An operation calls it before it changes anything, and changes nothing if the call fails.
+/// Records a request. An operation calls it before it changes anything or asks a server, and does neither if the call
+/// fails.
 pub type RecordChange<'r> = &'r dyn Fn() -> Result<(), ApiProblem>;
 
 /// Does what operators ask for, on a thread that may wait.

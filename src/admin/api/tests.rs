@@ -79,7 +79,7 @@ fn api(operations: &Arc<Counter>, audit: Audit) -> OperatorsApi {
 
 /// The status of an operation.
 async fn status(api: &OperatorsApi, operation: Operation) -> u16 {
-    let permit = Arc::clone(&api.room).acquire_owned().await.unwrap();
+    let permit = api.room_for(operation).unwrap();
     let call = Call {
         operator: "olga".to_owned(),
         request: ApiRequest {
@@ -120,6 +120,7 @@ async fn nothing_is_changed_or_read_without_a_record() {
     assert_eq!(status(&working, Operation::CheckServer).await, 500);
     assert_eq!(memory.lines().len(), 3);
     assert_eq!(working.room.available_permits(), AT_ONCE);
+    assert_eq!(working.room_to_ask.available_permits(), ASKING_AT_ONCE);
     audit.close(Duration::from_secs(5)).await.unwrap();
     assert_eq!(status(&working, Operation::DeleteServer).await, 503);
     assert_eq!(status(&working, Operation::GetServer).await, 503);
@@ -143,4 +144,53 @@ async fn wrong_tokens_are_not_looked_at_for_long() {
     }
     assert_eq!(statuses, [401, 401, 401, 401, 429, 429]);
     assert_eq!(records.take().len(), 4);
+}
+
+#[tokio::test]
+async fn servers_that_are_slow_to_answer_keep_no_operator_from_disabling_them() {
+    let api = api(&Arc::default(), Audit::keeping().0);
+    let asking = [
+        Operation::PutServer,
+        Operation::EnableServer,
+        Operation::CheckServer,
+    ];
+    let mut permits = Vec::new();
+    for operation in asking.into_iter().cycle().take(ASKING_AT_ONCE) {
+        permits.push(api.room_for(operation).unwrap());
+    }
+    for operation in asking {
+        assert_eq!(api.room_for(operation).unwrap_err().status(), 503);
+    }
+    for operation in [Operation::DisableServer, Operation::DeleteServer] {
+        assert_eq!(status(&api, operation).await, 200);
+    }
+    permits.clear();
+    for _ in 0..AT_ONCE {
+        permits.push(api.room_for(Operation::GetServer).unwrap());
+    }
+    let full = api.room_for(Operation::DisableServer).unwrap_err();
+    assert_eq!(full.code(), "busy");
+}
+
+#[test]
+fn a_try_has_a_word_of_its_own_in_records() {
+    let check = |operation, query: &[(&str, &str)], expected: &str| {
+        let query = query
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let request = ApiRequest {
+            operation,
+            subject: None,
+            query: query.collect(),
+            body: None,
+            if_match: None,
+            commands: CommandRight::Withheld,
+        };
+        assert_eq!(request.name(), expected);
+    };
+    check(Operation::PutServer, &[], "servers/put");
+    check(Operation::PutServer, &[("dry_run", "false")], "servers/put");
+    let tried = [("handshake", "true"), ("dry_run", "true")];
+    check(Operation::PutServer, &tried, "servers/put/try");
+    check(Operation::EnableServer, &tried, "servers/enable");
 }

@@ -70,7 +70,7 @@ impl Operations for AdminOperations {
             Operation::GetServerHealth => self.get_server_health(request),
             Operation::EnableServer => self.enable_server(request, record_change),
             Operation::DisableServer => self.disable_server(request, record_change),
-            Operation::CheckServer => self.check_server(request),
+            Operation::CheckServer => self.check_server(request, record_change),
             Operation::ListAgents => self.list_agents(),
             Operation::GetAgent => self.get_agent(request),
             Operation::ListAgentTools => self.list_agent_tools(request),

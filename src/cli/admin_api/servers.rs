@@ -24,8 +24,8 @@ struct ServerEntry {
     /// Absent if the files of the configuration have no such server, or cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     enabled: Option<bool>,
-    /// Whether the gate serves it.
-    in_force: bool,
+    /// Whether the gate serves a server with this key, be it with a former table.
+    served: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,13 @@ struct ChangeReport {
     agents_not_evaluated: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<Finding>,
+    /// What else has to be done before it comes into force.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'static str>,
 }
+
+const HELD_BACK: &str = "this removes a restriction: a running gate keeps the former configuration and policies until \
+     it gets SIGHUP, unless `[policy]` has `on_policy_removal = \"apply\"`";
 
 /// Whether a change is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,6 +164,8 @@ impl AdminOperations {
 
     pub(super) fn get_server(&self, request: &ApiRequest) -> Result<ApiAnswer, ApiProblem> {
         let key = key_of(request)?;
+        // Before the text: a version that is too old is refused, one that is too new would hide a change.
+        let etag = self.version_of(&key);
         let (config, written) = self.written(&key)?;
         let condition = taken(&mut (self.conditions)(), &key);
         let report = ServerReport {
@@ -165,7 +173,7 @@ impl AdminOperations {
             entry: entry(&config, &key, condition.as_ref()),
             text: written.text,
         };
-        Ok(ApiAnswer::of(&report).with_etag(self.version_of(&key)))
+        Ok(ApiAnswer::of(&report).with_etag(etag))
     }
 
     pub(super) fn get_server_health(&self, request: &ApiRequest) -> Result<ApiAnswer, ApiProblem> {
@@ -182,12 +190,19 @@ impl AdminOperations {
         }))
     }
 
-    pub(super) fn check_server(&self, request: &ApiRequest) -> Result<ApiAnswer, ApiProblem> {
+    pub(super) fn check_server(
+        &self,
+        request: &ApiRequest,
+        record_change: RecordChange<'_>,
+    ) -> Result<ApiAnswer, ApiProblem> {
         let key = key_of(request)?;
         let config =
             Config::load(&self.config).map_err(|errors| failures::of_servers(errors.into()))?;
         let config = servers::valid(config, &self.config, self.load);
-        let report = CheckReport::of(&config.map_err(failures::of_servers)?, &key, ASKED);
+        let config = config.map_err(failures::of_servers)?;
+        // The handshake may run a command.
+        record_change()?;
+        let report = CheckReport::of(&config, &key, ASKED);
         Ok(ApiAnswer::of(&report.map_err(failures::of_servers)?))
     }
 
@@ -200,8 +215,8 @@ impl AdminOperations {
         let Some(body) = &request.body else {
             return Err(ApiProblem::new(400, "body", "there is no body"));
         };
-        rights::check(body.root(), request.commands)?;
         let table = table::table(body.root())?;
+        rights::check_new(&table, request.commands)?;
         let change = Change {
             edit: ServerEdit::Put(&table),
             version: Version::Required,
@@ -268,9 +283,14 @@ impl AdminOperations {
                 Version::Required => self.versions.require(request, before)?,
                 Version::IfGiven => self.versions.check(request, before)?,
             }
+            if let (ServerEdit::Put(_) | ServerEdit::Remove, Some(text)) = (change.edit, before) {
+                rights::check_former(text, key, request.commands)?;
+            }
             Ok::<PreparedEdit, ApiProblem>(prepared)
         };
         let prepared = prepare()?;
+        // The handshake may run a command.
+        record_change()?;
         let shaken = if change.handshake.no_handshake {
             None
         } else {
@@ -278,13 +298,15 @@ impl AdminOperations {
             shaken.map_err(failures::of_servers)?
         };
         let mut report = ChangeReport::of(&prepared, key, shaken);
+        if servers::is_held_back(&self.config, &prepared) {
+            report.hint = Some(HELD_BACK);
+        }
         if change.write == Write::DryRun {
             return Ok(ApiAnswer::of(&report));
         }
         let _alone = self.write_alone();
         // The handshake may have taken long, and others may have written.
         let PreparedEdit { edited, .. } = prepare()?;
-        record_change()?;
         edited.write().map_err(failures::of_servers)?;
         report.written = true;
         let is_new = edited.before.is_none();
@@ -339,7 +361,7 @@ impl ServerEntry {
     fn of_gate(condition: &ServerCondition) -> Self {
         Self {
             key: condition.key.clone(),
-            in_force: true,
+            served: true,
             transport: Some(condition.transport),
             condition: Some(condition.condition),
             error: condition.error.clone(),
@@ -364,6 +386,7 @@ impl ChangeReport {
             agents: None,
             agents_not_evaluated: None,
             warnings: warnings.map(|warning| Finding::of(warning)).collect(),
+            hint: None,
         };
         if let Some(shaken) = shaken {
             let AllReaches { agents, left_out } = shaken.reaches;

@@ -46,6 +46,11 @@ pub(super) enum NetworkError {
          longer one", .file.display(), secret::SHORTEST
     )]
     TokenShort { key: &'static str, file: PathBuf },
+    #[error(
+        "`admin.token_file`: `{}`: it has the token of an approver or operator too; a reader of metrics could act in \
+         that name: use another token", .0.display()
+    )]
+    TokenShared(PathBuf),
     #[error("`listen.auth`: {0}")]
     Tokens(StaticTokensError),
     #[error("`listen.auth.jwks_url`: {0}")]
@@ -63,7 +68,17 @@ pub(super) enum NetworkError {
 /// The token that operators show, read now if it is in a file: the whole text but for white space
 /// around it.
 pub(super) fn operators_token(config: &Config) -> Result<Option<SecretString>, NetworkError> {
-    token("admin.token_file", config.admin.token.as_ref())
+    let admin = &config.admin;
+    let token = token("admin.token_file", admin.token.as_ref())?;
+    let mut people = admin.approvers.values().chain(admin.operators.values());
+    match (&token, &admin.token) {
+        (Some(read), Some(Bearer::File(file)))
+            if people.any(|token| secret::are_same(token, read)) =>
+        {
+            Err(NetworkError::TokenShared(file.clone()))
+        }
+        _ => Ok(token),
+    }
 }
 
 /// What the gate takes from a file or from an authorization server while it runs, the redactor learns.
@@ -425,6 +440,29 @@ mod tests {
             let settings = over_http(&config, &config.upstream, &secrets, &clock).unwrap();
             assert_eq!(HttpClient::new(&settings).is_ok(), accepted, "{text:?}");
             assert_eq!(secrets.redact(text) != text, accepted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_approver_or_operator_has_the_token_of_the_metrics() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("token");
+        let mut config = Config::from_command_line(CommandLine {
+            command: vec!["server".to_owned()],
+            ..CommandLine::default()
+        })
+        .unwrap();
+        let person = |name: &str, token: &str| [(name.to_owned(), token.to_owned().into())].into();
+        config.admin.token = Some(Bearer::File(file.clone()));
+        config.admin.approvers = person("anna", "annas-0123456789abcdef");
+        config.admin.operators = person("olga", "olgas-0123456789abcdef");
+        for (text, expected) in [
+            ("annas-0123456789abcdef\n", false),
+            ("olgas-0123456789abcdef", false),
+            ("other-0123456789abcdef", true),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(operators_token(&config).is_ok(), expected, "{text:?}");
         }
     }
 }

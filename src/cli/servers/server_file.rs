@@ -77,7 +77,9 @@ impl EditedFile {
             return Err(ServersFailure::NoTable { key, file });
         };
         change(table, edit);
-        let has_secrets = ["env", "auth"].iter().any(|name| table.contains_key(name));
+        // An operator may have put secrets anywhere, also into a URL.
+        let has_secrets = matches!(edit, ServerEdit::Put(_))
+            || ["env", "auth"].iter().any(|name| table.contains_key(name));
         Ok(Self {
             path,
             before,

@@ -20,6 +20,9 @@ const AT_ONCE: usize = 8;
 /// The longest that one answer of a server may take here.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The longest that all of them may take.
+const LONGEST: Duration = Duration::from_secs(30);
+
 /// One server.
 #[derive(Debug, Serialize)]
 pub(in crate::cli) struct ServerStatus {
@@ -61,7 +64,7 @@ pub(super) type ServerReply = Option<Result<ServerAnswer, ToolsFailure>>;
 pub(super) fn ask(view: &Config) -> Result<ServerAnswer, ToolsFailure> {
     let mut view = view.clone();
     view.limits.request_timeout = view.limits.request_timeout.min(PATIENCE);
-    tools::asked_one(&view)
+    tools::asked_one(&view, LONGEST)
 }
 
 /// The view of one server; none if it is disabled.

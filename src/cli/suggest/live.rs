@@ -1,5 +1,7 @@
 //! The draft from the tools that the configured servers list.
 
+use std::time::Duration;
+
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
@@ -83,7 +85,7 @@ pub(in crate::cli) struct ListedDefinitions {
 impl ListedDefinitions {
     /// As the server of this configuration lists them, under its own names.
     pub(in crate::cli) fn ask(config: &Config) -> Result<Self, ToolsFailure> {
-        let answer = tools::asked_one(config)?;
+        let answer = tools::asked_one(config, Duration::MAX)?;
         Ok(Self::of(
             answer.lock,
             answer.left_out.iter().map(ToString::to_string).collect(),

@@ -35,8 +35,12 @@ pub(super) struct ServerDefinitions {
     pub(super) prompts: Vec<Message>,
 }
 
-/// Asks for what a lock holds. What is shown to the server is learned by `secrets`.
-pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitions, ListError> {
+/// Asks for what a lock holds, for the `longest` at most. What is shown to the server is learned by `secrets`.
+pub(super) fn ask(
+    config: &Config,
+    secrets: &Redactor,
+    longest: Duration,
+) -> Result<ServerDefinitions, ListError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -52,6 +56,7 @@ pub(super) fn ask(config: &Config, secrets: &Redactor) -> Result<ServerDefinitio
             received: 0,
         };
         let within = dialogue.within.saturating_mul(MAX_DURATION_IN_REQUESTS);
+        let within = within.min(longest);
         let told = timeout(within, dialogue.told()).await;
         let told = told.unwrap_or(Err(ListError::TooSlow(within)));
         // It ends in order even if it was of no use.

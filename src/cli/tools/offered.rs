@@ -104,7 +104,7 @@ fn asked(config: &Config) -> Result<(LockFile, Vec<LeftOut>), ToolsFailure> {
             lock,
             left_out: unfit,
             ..
-        } = asked_one(&config)?;
+        } = asked_one(&config, Duration::MAX)?;
         all.join(match &config.key {
             Some(key) => lock.of_server(key),
             None => lock,
@@ -128,9 +128,12 @@ pub(in crate::cli) struct ServerAnswer {
 }
 
 /// Asks the server of a view of one server.
-pub(in crate::cli) fn asked_one(config: &Config) -> Result<ServerAnswer, ToolsFailure> {
+pub(in crate::cli) fn asked_one(
+    config: &Config,
+    longest: Duration,
+) -> Result<ServerAnswer, ToolsFailure> {
     let secrets = proxy::upstream_secrets(config)?;
-    let told = ask::ask(config, &secrets).map_err(|error| ToolsFailure::Ask {
+    let told = ask::ask(config, &secrets, longest).map_err(|error| ToolsFailure::Ask {
         server: config.key.clone(),
         error,
     })?;
