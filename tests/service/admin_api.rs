@@ -244,7 +244,7 @@ const REFUSED: [Refused; 33] = [
     (WEB, "", r#"{"url":null}"#, 422, "value"),
     (WEB, VERSION, URL, 412, "version"),
     (WEB, "", r#"{"url":"https://no-such-host.invalid/mcp"}"#, 502, "no_answer"),
-    ("PUT /servers/web?handshake=false", "", r#"{"url":"https://web","typo":1}"#, 422, "invalid"),
+    ("PUT /servers/web?handshake=false", "", r#"{"url":"https://web","limits":{"typo":1}}"#, 422, "invalid"),
     ("PUT /servers/web?handshake=false", "", r#"{"url":"https://web\"\n[policy]\nx=\""}"#, 422, "invalid"),
     ("PUT /servers/web?dryrun=true", "", URL, 400, "query"),
     ("PUT /servers/web?handshake=no", "", URL, 400, "query"),
@@ -297,16 +297,16 @@ fn what_is_refused_changes_nothing_and_has_a_record() {
     let invalid = check((
         invalid,
         "",
-        r#"{"url":"https://web","typo":1}"#,
+        r#"{"url":"https://web","limits":{"typo":1}}"#,
         422,
         "invalid",
     ));
     let problem = &parsed(&invalid.body)["problems"][0];
-    assert_eq!(problem["field"], "servers.web.typo", "{problem}");
+    assert_eq!(problem["field"], "servers.web.limits.typo", "{problem}");
     let file = problem["file"].as_str().unwrap();
     assert!(file.ends_with("servers.d/web.toml"), "{problem}");
     assert!(
-        problem["help"].is_string() && problem["line"] == 3,
+        problem["help"].is_string() && problem["line"] == 5,
         "{problem}"
     );
 }

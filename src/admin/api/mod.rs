@@ -1,7 +1,7 @@
 //! The admin API: what operators can do over HTTP, each with a token of their own.
 //!
-//! It never serves an agent. Tokens stand in `Authorization` alone, so that no web page can use one. Each request
-//! has a record; a change has it before it is made.
+//! It never serves an agent. Tokens stand in `Authorization` alone, so that no web page can use one. Each request with
+//! the token of an operator has a record; a change has it before it is made.
 //!
 //! Where to start reading: [`OperatorsApi::answer`].
 

@@ -47,7 +47,7 @@ fn who_may_not_write_policies_cannot_remove_them_and_a_removal_waits_for_a_hang_
     kill_process(Pid::from_child(&gate.child), Signal::HUP).unwrap();
     becomes("web read", || call_anew(&gate, "web", "read"));
     let records = records(&gate);
-    let records = records.iter().map(|it| it["method"].as_str().unwrap());
+    let records = records.iter().filter_map(|it| it["method"].as_str());
     let puts: Vec<_> = records.filter(|it| it.starts_with("servers/put")).collect();
     let expected = [
         "servers/put",
