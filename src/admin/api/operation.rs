@@ -88,9 +88,10 @@ impl ApiRequest {
             .query
             .iter()
             .any(|(name, value)| (&**name, &**value) == ("dry_run", "true"));
-        match self.operation {
-            Operation::PutServer if is_try => "servers/put/try",
-            operation => operation.name(),
+        if self.operation == Operation::PutServer && is_try {
+            "servers/put/try"
+        } else {
+            self.operation.name()
         }
     }
 
