@@ -122,7 +122,7 @@ fn body(text: &str) -> Body {
 }
 
 /// The strings that [`full`] asks for.
-pub(in crate::audit) const TEXTS: usize = 50;
+pub(in crate::audit) const TEXTS: usize = 51;
 
 /// The strings of a record as it was read back, in the order in which [`full`] asks for them.
 pub(in crate::audit) fn texts_of(line: &serde_json::Value) -> Vec<String> {
