@@ -4,7 +4,7 @@ use url::Url;
 
 use crate::wire::Value;
 
-use super::settings::{ClientAuth, TokenExchange};
+use super::settings::ClientAuth;
 
 /// The server's canonical URI (RFC 8707; MCP, authorization): its URL without the query, which may be a
 /// secret, without a fragment, and without a path that says nothing.
@@ -13,17 +13,6 @@ pub(super) fn resource_of(url: &Url) -> String {
     let text = url.as_str();
     let bare = text.strip_suffix('/').filter(|_| url.path() == "/");
     bare.unwrap_or(text).to_owned()
-}
-
-impl TokenExchange {
-    /// For whom a token is asked for at this server; empty is nothing at all.
-    pub fn resource_for(&self, server: &Url) -> String {
-        match (&self.resource, &self.audience) {
-            (Some(resource), _) => resource.clone(),
-            (None, Some(_)) => String::new(),
-            (None, None) => resource_of(server),
-        }
-    }
 }
 
 /// A URL as far as it says where something is.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use hyper::header::HeaderValue;
 use secrecy::SecretString;
 use tokio::sync::Semaphore;
+use url::Url;
 use url::form_urlencoded::Serializer;
 
 use crate::clock::Clock;
@@ -20,6 +21,7 @@ use super::client_secret;
 use super::exchange::{Granted, Renewal, answered};
 use super::exchanged_token::{self, RequestedToken};
 use super::fault::{Of, TokenFault};
+use super::places::resource_of;
 use super::settings::{Actor, TokenExchange};
 
 /// Bytes of an answer with a token.
@@ -42,6 +44,17 @@ const GRANT: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /// The agent's token that another one is wanted for, where there is an agent. It is never kept here.
 pub(in super::super) type Subject<'a> = Option<&'a AgentToken>;
+
+impl TokenExchange {
+    /// For whom a token is asked for at this server; empty is nothing at all.
+    pub fn resource_for(&self, server: &Url) -> String {
+        match (&self.resource, &self.audience) {
+            (Some(resource), _) => resource.clone(),
+            (None, Some(_)) => String::new(),
+            (None, None) => resource_of(server),
+        }
+    }
+}
 
 /// Gets tokens for one server.
 pub(super) struct SubjectExchange {
