@@ -145,7 +145,7 @@ pub(super) fn exchange_of(http: &HttpUpstream) -> Option<&TokenExchange> {
     }
 }
 
-/// A server that gets a token which the gate accepts could come to the gate as the agent, and one that is its own
+/// A server that gets a token which the gate accepts could use the gate as the agent, and one that is its own
 /// authorization server would be sent the tokens of agents.
 pub(super) fn check_target(
     section: &mut ConfigSection<'_, '_>,

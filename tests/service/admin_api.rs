@@ -227,7 +227,7 @@ const WEB: &str = "PUT /servers/web";
 const MAIL: &str = "PUT /servers/mail";
 const OVERRIDES: &str = "PUT /agents/bob/overrides";
 
-/// A request with a header and a body, and what it comes to.
+/// A request with a header and a body, and its answer.
 type Refused = (&'static str, &'static str, &'static str, u16, &'static str);
 
 #[rustfmt::skip]

@@ -102,14 +102,14 @@ impl Exchanging {
         self.key.token_in(subject, "")
     }
 
-    /// The server has seen nothing but tokens that were exchanged, and nobody else has seen those.
+    /// The server has seen exchanged tokens alone, and no other server has seen those.
     #[track_caller]
     fn check_secrecy(&self, gate: &Serving, tokens: &[String]) {
         let state = self.state();
         for (authorization, method) in &state.shown {
             let token = authorization.strip_prefix("Bearer ");
             let is_exchanged = token.is_some_and(|it| it.starts_with("exchanged-"));
-            // The gate looks for nobody whether the server is there.
+            // The gate does not look whether the server is there: it has no agent's token.
             let is_a_look = authorization.is_empty() && method == "GET ";
             assert!(is_exchanged || is_a_look, "{authorization} {method}");
         }

@@ -79,7 +79,7 @@ struct ReachEntry {
     tools: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// What a change came to, or would.
+/// The result of a change, or of a try.
 #[derive(Debug, Serialize)]
 struct ChangeReport {
     schema: u32,

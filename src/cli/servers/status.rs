@@ -41,7 +41,7 @@ pub(in crate::cli) struct ServerStatus {
     connection: Connection,
 }
 
-/// What a handshake came to.
+/// The result of a handshake.
 #[derive(Debug, Serialize)]
 #[serde(tag = "connection", rename_all = "snake_case")]
 pub(in crate::cli) enum Connection {

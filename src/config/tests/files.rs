@@ -95,7 +95,7 @@ fn problems(files: &[(&str, &str)]) -> Vec<String> {
             let place = at.lines().find_map(|line| line.split_once("╭─["));
             let line = place.and_then(|(_, place)| Some(place.rsplit_once(':')?.0));
             let place = line.unwrap_or_default();
-            // Programs are told the same place.
+            // Reports for programs have the same place.
             if let Some(span) = crate::findings::Finding::of(problem).place {
                 assert_eq!(format!("{}:{}", span.file, span.line), place);
             }

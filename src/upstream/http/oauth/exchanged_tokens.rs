@@ -46,7 +46,7 @@ struct ForSubject {
 }
 
 impl ExchangedTokens {
-    /// Asks nobody yet.
+    /// Has asked no authorization server yet.
     pub(in super::super) fn new(
         written: &TokenExchange,
         settings: &HttpSettings,

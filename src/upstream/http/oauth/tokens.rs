@@ -87,7 +87,7 @@ enum Cause {
 }
 
 impl AccessTokens {
-    /// Asks nobody yet. `upstream` is for the protected server itself.
+    /// Has asked no authorization server yet. `upstream` is for the protected server itself.
     pub(in super::super) fn new(
         credentials: &ClientCredentials,
         settings: &HttpSettings,

@@ -396,7 +396,7 @@ async fn an_answer_that_is_no_token_for_this_server_refuses_the_message_and_noth
     }
 }
 
-/// A token with these claims, which nobody has signed.
+/// A token with these claims, without a signature.
 fn jwt(claims: &str) -> String {
     let encoded = |text: &str| BASE64_URL_SAFE_NO_PAD.encode(text);
     format!("{}.{}.c2ln", encoded(r#"{"alg":"ES256"}"#), encoded(claims))
