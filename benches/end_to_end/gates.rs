@@ -143,6 +143,10 @@ impl Setting {
         for section in sections {
             writeln!(text, "[{section}]\n{reached}")?;
         }
+        if self.servers != Servers::One {
+            // Otherwise the second call of a session needs a person's consent: no tool here has labels.
+            text.push_str("[flow]\nflow_in = \"off\"\n");
+        }
         if let Servers::Unified(_) = self.servers {
             // Agents call it by the same name everywhere.
             text.push_str("[unified]\naliases = { echo = \"s0__echo\" }\n");

@@ -48,6 +48,8 @@ pub(crate) fn run(scratch: &FilePath, time: Duration, report: &mut Report) -> Re
         busy.extend(times);
         added = keys;
     }
+    quiet.sort_unstable();
+    busy.sort_unstable();
     thread::sleep(PACE);
     // Each is there.
     let all = gate.address()?.trim_end_matches("s0");

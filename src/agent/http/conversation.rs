@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +15,7 @@ use crate::wire::Stream;
 
 use super::caller::{Caller, Endpoint};
 use super::channel::{Channel, Kept, Piece, Reader};
-use super::inbound::{Brought, ConversationKind, Inbound};
+use super::inbound::{Brought, ConversationKind, Inbound, Router};
 use super::refusal::Refused;
 use super::settings::Settings;
 
@@ -27,6 +27,8 @@ pub(super) struct Conversation {
     pub(super) kind: ConversationKind,
     /// None once the conversation has ended: the gate then sees its inbox closed.
     inbox: Mutex<Option<mailbox::Sender<Box<Inbound>>>>,
+    /// Gets what comes in before the inbox does.
+    router: OnceLock<Router>,
     /// Streams that can still be written or read, by their numbers. The main one is always there.
     streams: Mutex<BTreeMap<Stream, Open>>,
     latest: AtomicU64,
@@ -96,6 +98,7 @@ impl Conversation {
             identity: caller.identity.clone(),
             kind,
             inbox: Mutex::new(Some(inbox)),
+            router: OnceLock::new(),
             streams: Mutex::new(BTreeMap::from([(Stream::MAIN, main)])),
             latest: AtomicU64::new(0),
             quiet: AtomicU32::new(0),
@@ -299,6 +302,9 @@ impl Conversation {
 
     async fn send(&self, inbound: Inbound) -> Result<(), Refused> {
         self.touch();
+        let Some(inbound) = self.without_router(inbound) else {
+            return Ok(());
+        };
         let inbox = self.inbox().clone();
         match inbox {
             Some(inbox) => inbox
@@ -311,6 +317,9 @@ impl Conversation {
 
     /// Tells the gate what came of an agent that is not there. Called where nothing can wait.
     pub(super) fn notice(&self, inbound: Inbound) {
+        let Some(inbound) = self.without_router(inbound) else {
+            return;
+        };
         let Some(inbox) = self.inbox().clone() else {
             return;
         };
@@ -319,6 +328,19 @@ impl Conversation {
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
             runtime.spawn(async move { inbox.send(inbound).await });
+        }
+    }
+
+    pub(super) fn route_by(&self, router: Router) {
+        // The first one stays.
+        let _ = self.router.set(router);
+    }
+
+    /// What the router has left to the inbox.
+    fn without_router(&self, inbound: Inbound) -> Option<Inbound> {
+        match self.router.get() {
+            Some(router) => router.offer(inbound),
+            None => Some(inbound),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What the agent sends, and what is known of it.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use bytes::Bytes;
@@ -37,4 +38,23 @@ pub enum Inbound {
     HungUp { stream: Stream },
     /// No stream is open that would bring a `ping` to the agent, by the id that was minted for it.
     Unheard { minted: u64 },
+}
+
+/// Takes what the agent sent where it was read, and yields what it leaves to the inbox.
+pub struct Router(Box<dyn Fn(Inbound) -> Option<Inbound> + Send + Sync>);
+
+impl Router {
+    pub fn new(route: impl Fn(Inbound) -> Option<Inbound> + Send + Sync + 'static) -> Self {
+        Self(Box::new(route))
+    }
+
+    pub(super) fn offer(&self, inbound: Inbound) -> Option<Inbound> {
+        (self.0)(inbound)
+    }
+}
+
+impl fmt::Debug for Router {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Router").finish_non_exhaustive()
+    }
 }

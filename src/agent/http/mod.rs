@@ -48,7 +48,7 @@ pub use caller::Endpoint;
 pub use conversations::Arrival;
 pub use endpoints::{EndpointPaths, Endpoints};
 pub use health::{AskHealth, Health};
-pub use inbound::{Brought, ConversationKind, Inbound};
+pub use inbound::{Brought, ConversationKind, Inbound, Router};
 pub use refusal::{HttpRefusal, Origin};
 pub use serve::{Connections, Listener};
 pub use server::{LetsIn, Outside};

@@ -9,7 +9,7 @@ use crate::wire::{KnownMethod, Stream};
 
 use super::channel::Piece;
 use super::conversation::Conversation;
-use super::inbound::Inbound;
+use super::inbound::{Inbound, Router};
 
 /// Takes what is permitted to the agent to the stream that it belongs on. Clones are the same; with
 /// the last one the conversation ends.
@@ -33,6 +33,11 @@ impl Streams {
     /// Ends the conversation, as a DELETE does: from then on its session is unknown.
     pub fn end(&self) {
         self.0.0.take_leave();
+    }
+
+    /// From now on this router gets what the agent sends before the inbox does. It must not own these streams.
+    pub fn route_by(&self, router: Router) {
+        self.0.0.route_by(router);
     }
 
     /// Private, so that nothing but a [`Permit`] gets here.

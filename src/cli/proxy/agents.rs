@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::agent::http::{Brought, Inbound, Streams};
+use crate::agent::http::{Brought, Inbound, Router, Streams};
 use crate::agent::stdio::{AgentInput, AgentWriter};
 use crate::gate::{Agent, AgentGone, Permit, Source};
 use crate::mailbox;
@@ -66,6 +66,16 @@ pub(super) enum Arrived<'i> {
     Closed,
     /// It sends no more and takes nothing.
     Gone,
+}
+
+impl Outbox {
+    /// What this agent sends is routed where it is read.
+    pub(super) fn route_by(&self, unified: &Arc<UnifiedSession<Self>>) {
+        match self {
+            Self::Stdio(_) => {}
+            Self::Http(streams) => streams.route_by(router(unified)),
+        }
+    }
 }
 
 impl Agent for Outbox {
@@ -161,21 +171,10 @@ impl Inbox {
                 Some(Inbound::Frame {
                     stream,
                     bytes,
-                    brought:
-                        Brought {
-                            peer,
-                            trace,
-                            carrier,
-                        },
+                    brought,
                 }) => {
                     *frame = bytes;
-                    let source = Source {
-                        stream,
-                        peer: Some(peer),
-                        trace,
-                        carrier,
-                    };
-                    Arrived::Frame(source, frame)
+                    Arrived::Frame(source(stream, brought), frame)
                 }
                 Some(Inbound::HungUp { stream }) => Arrived::HungUp(stream),
                 Some(Inbound::Unheard { minted }) => Arrived::Unheard(minted),
@@ -199,6 +198,54 @@ impl Inbox {
             }
         }
     }
+}
+
+/// Where a frame is from.
+fn source(stream: Stream, brought: Brought) -> Source {
+    let Brought {
+        peer,
+        trace,
+        carrier,
+    } = brought;
+    Source {
+        stream,
+        peer: Some(peer),
+        trace,
+        carrier,
+    }
+}
+
+/// Routes what an agent sends in the task that has read it: it need not wait for a task of its own in between. Leaves
+/// what no server gets to the inbox.
+fn router(unified: &Arc<UnifiedSession<Outbox>>) -> Router {
+    let unified = Arc::downgrade(unified);
+    Router::new(move |inbound| {
+        let Some(unified) = unified.upgrade() else {
+            return Some(inbound);
+        };
+        match inbound {
+            Inbound::Frame {
+                stream,
+                bytes,
+                brought,
+            } => {
+                let routed = unified.route(source(stream, brought.clone()), &bytes);
+                routed.err().map(|_| Inbound::Frame {
+                    stream,
+                    bytes,
+                    brought,
+                })
+            }
+            Inbound::HungUp { stream } => {
+                unified.hung_up(stream);
+                None
+            }
+            Inbound::Unheard { minted } => {
+                unified.unheard(minted);
+                None
+            }
+        }
+    })
 }
 
 /// What comes next. The frame before is released first: it may be part of a large buffer.

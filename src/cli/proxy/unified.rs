@@ -159,6 +159,7 @@ impl<S: Fn(&Parts) -> Option<(Session, Option<Bridge>)>> UnifiedConversation<S> 
         if let Err(fault) = gate.session_started(talk).await {
             error!("the start of a session could not be recorded: {fault}");
         } else {
+            unified.agent().route_by(&unified);
             tokio::select! {
                 _ = listen(&served, &unified, inbox, talk) => {}
                 _gone = unified.keep_time() => {}
