@@ -54,6 +54,64 @@ fn a_read_of_a_secret_is_found_however_it_is_written() {
     assert_eq!(reads_of_secrets(tests), 0);
 }
 
+/// The components that judge messages, and those that show what they do.
+const DECIDES: [&str; 10] = [
+    "bridge",
+    "explain",
+    "gate",
+    "guard",
+    "lint",
+    "mcp",
+    "policy",
+    "policy_tests",
+    "unified",
+    "wire",
+];
+
+/// What differs from one platform to the other.
+const PLATFORM: [&str; 11] = [
+    "(unix",
+    "(not(unix",
+    "(windows",
+    "(not(windows",
+    "target_os",
+    "target_family",
+    "target_arch",
+    "target_env",
+    "target_pointer_width",
+    "target_endian",
+    "MAIN_SEPARATOR",
+];
+
+fn is_for_a_platform(text: &str) -> bool {
+    let code = tokens::code(text);
+    let code = tokens::without_tests(&code);
+    PLATFORM.iter().any(|word| code.contains(word))
+}
+
+#[test]
+fn every_platform_decides_with_the_same_code() {
+    let problems: Vec<String> = tree::rust()
+        .into_iter()
+        .filter(|(path, text)| {
+            let component = path.strip_prefix("src/").and_then(|it| it.split('/').next());
+            component.is_some_and(|it| DECIDES.contains(&it.trim_end_matches(".rs")))
+                && !tokens::is_test_file(path)
+                && is_for_a_platform(text)
+        })
+        .map(|(path, _)| path)
+        .collect();
+    assert!(problems.is_empty(), "{problems:#?}");
+}
+
+#[test]
+fn code_for_one_platform_is_found() {
+    assert!(is_for_a_platform("#[cfg(unix)]\nfn f() {}"));
+    assert!(is_for_a_platform("if cfg!(target_os = \"linux\") {}"));
+    assert!(!is_for_a_platform("// target_os\nfn f() {}"));
+    assert!(!is_for_a_platform("#[cfg(test)]\nmod tests {\n#[cfg(unix)]\nfn f() {}\n}\n"));
+}
+
 #[test]
 fn no_code_is_unsafe() {
     let problems: Vec<String> = tree::rust()
