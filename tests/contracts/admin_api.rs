@@ -44,7 +44,7 @@ impl Operation<'_> {
                 .map(|it| resolved(self.new, it))
             {
                 None if status.starts_with('2') => {
-                    found.push(format!("{}: {status} is gone", self.place))
+                    found.push(format!("{}: {status} is gone", self.place));
                 }
                 None => {}
                 Some(after) => {

@@ -44,7 +44,7 @@ fn a_configuration_that_was_accepted_is_accepted() {
         &[r#"/k: `type` was "number" and is "integer""#],
     );
     check(
-        r#"{}"#,
+        "{}",
         r#"{"type":"string"}"#,
         &[r#"/k: `type` was any and is "string""#],
     );
@@ -196,9 +196,8 @@ fn a_condition_is_new_unless_it_concerns_only_new_keys() {
 
 #[test]
 fn a_condition_that_stays_may_ask_less() {
-    let rule = |then: &str| {
-        format!(r##"{{"if":{{"required":["a"]}},"then":{then},"description":"Why."}}"##)
-    };
+    let rule =
+        |then: &str| format!(r#"{{"if":{{"required":["a"]}},"then":{then},"description":"Why."}}"#);
     check(ByUsers, &rule(r#"{"required":["b"]}"#), &rule("true"), &[]);
     check(
         ByUsers,

@@ -82,8 +82,9 @@ fn argument(command: &str, row: &[String]) -> Vec<String> {
     let whole = format!("command {command} {name}");
     let listed = |word: &str| {
         let after = row[1].split_once(word).map_or("", |(_, after)| after);
-        let end = after.find("`.").map_or(after.len(), |end| end + 1);
-        quoted(&after[..end]).map(str::to_owned).collect::<Vec<_>>()
+        // The next sentence has other words in backticks.
+        let after = after.split("`.").next().unwrap();
+        quoted(after).map(str::to_owned).collect::<Vec<_>>()
     };
     let values = listed("Values: ")
         .into_iter()

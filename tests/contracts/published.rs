@@ -1,7 +1,7 @@
 //! The contracts of today and those of the last release.
 //!
 //! `tests/contracts/published` has the contracts of the last release: its version, its JSON Schemas, its names, and its
-//! policy packs, which `tests/test_policy/published.rs` runs. The commit of a release, which gives the heading of the
+//! policy packs, which `tests/test_policy/program.rs` runs. The commit of a release, which gives the heading of the
 //! changelog its date, replaces them. Before the first release, they are those of today.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,8 +105,8 @@ fn publish(version: Version, today: &Contracts) {
     fs::remove_dir_all(&published).ok();
     copy(&root().join(SCHEMAS), &published.join("schema"));
     copy(&root().join("policies"), &published.join("policies"));
-    let names: String = today.names.iter().map(|name| format!("{name}\n")).collect();
-    fs::write(published.join("names.txt"), names).unwrap();
+    let names: Vec<&str> = today.names.iter().map(String::as_str).collect();
+    fs::write(published.join("names.txt"), names.join("\n") + "\n").unwrap();
     fs::write(published.join("version.txt"), format!("{version}\n")).unwrap();
 }
 
@@ -187,7 +187,7 @@ fn pointers(schema: &Value, at: &str, found: &mut Vec<String>) {
             .enumerate()
             .map(|(at, it)| (at.to_string(), it))
             .collect(),
-        _ => Vec::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     };
     for (key, it) in inside {
         let key = key.replace('~', "~0").replace('/', "~1");

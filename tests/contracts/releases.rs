@@ -117,7 +117,7 @@ fn only_a_version_that_says_so_breaks_what_was_published() {
         match (&verdict, expected) {
             (Ok(()), Ok(())) => {}
             (Err(told), Err(part)) => {
-                assert!(told.contains(part) && told.contains(&changes[0]), "{told}")
+                assert!(told.contains(part) && told.contains(&changes[0]), "{told}");
             }
             _ => panic!("{published} -> {today}: {verdict:?}"),
         }

@@ -132,7 +132,7 @@ pub(crate) fn types(schema: &Value) -> Option<Vec<&str>> {
     match schema.get("type") {
         Some(Value::Array(all)) => Some(all.iter().map(|it| it.as_str().unwrap()).collect()),
         Some(one) => one.as_str().map(|it| vec![it]),
-        None => values(schema).map(|all| all.iter().map(kind).collect()),
+        None => values(schema).map(|all| all.into_iter().map(kind).collect()),
     }
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn values(schema: &Value) -> Option<Vec<&Value>> {
     one.or_else(|| Some(schema.get("enum")?.as_array()?.iter().collect()))
 }
 
-fn kind(value: &&Value) -> &'static str {
+fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
