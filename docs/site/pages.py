@@ -42,7 +42,8 @@ class Source:
     def __init__(self):
         package = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]
         self.tree = package["repository"]
-        self.tag = f"v{package['version']}"
+        self.version = package["version"]
+        self.tag = f"v{self.version}"
         self.pages = found(PAGES)
         self.files = found(FILES)
         self.problems = []
@@ -128,7 +129,7 @@ def main(target):
         shutil.copyfile(ROOT / path, file)
     settings = (HERE / "zensical.toml").read_text()
     settings = settings.replace("# nav\n", f"nav = {toml(source.navigation())}\n")
-    settings = settings.replace("REPOSITORY", source.tree).replace("TAG", source.tag)
+    settings = settings.replace("REPOSITORY", source.tree).replace("VERSION", source.version)
     (target / "zensical.toml").write_text(settings)
     shutil.copyfile(HERE / "style.css", target / "docs/style.css")
     if source.problems:
