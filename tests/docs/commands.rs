@@ -153,6 +153,13 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         ["cargo", "run", "--", arguments @ ..] => {
             succeeds(&workshop.run("mcp-protector", arguments))
         }
+        _ => is_known(&words, command),
+    }
+}
+
+/// Commands of those who work on the project, which other checks run.
+fn is_known(words: &[&str], command: &str) -> Result<String, String> {
+    match words {
         ["cargo", "install", "--locked", "--path", "."] => {
             manifest_has("Cargo.toml", "[[bin]]", "mcp-protector")
         }
@@ -171,8 +178,7 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         ["cargo", "test", "--lib", filter] => is_a_module(filter),
         ["cargo", ..] => ci_runs(command),
         // `.ci/run` runs the second one. The third shows what that one has built, until it is interrupted.
-        [".ci/run"]
-        | [".ci/docs-site"]
+        [".ci/run" | ".ci/docs-site"]
         | ["python3", "-m", "http.server", "--directory", "target/site"] => Ok(String::new()),
         _ => Err(format!("`{command}` is not a command that is tested")),
     }
