@@ -153,19 +153,33 @@ fn run(workshop: &Workshop, command: &str) -> Result<String, String> {
         ["cargo", "run", "--", arguments @ ..] => {
             succeeds(&workshop.run("mcp-protector", arguments))
         }
+        _ => is_known(&words, command),
+    }
+}
+
+/// Commands of those who work on the project, which other checks run.
+fn is_known(words: &[&str], command: &str) -> Result<String, String> {
+    match words {
         ["cargo", "install", "--locked", "--path", "."] => {
             manifest_has("Cargo.toml", "[[bin]]", "mcp-protector")
         }
         ["cargo", "test", "--test", name, ..]
-        | ["UPDATE_DOCS=1", "cargo", "test", "--test", name, ..] => {
-            manifest_has("Cargo.toml", "[[test]]", name)
-        }
+        | [
+            "UPDATE_DOCS=1" | "UPDATE_CONTRACTS=1",
+            "cargo",
+            "test",
+            "--test",
+            name,
+            ..,
+        ] => manifest_has("Cargo.toml", "[[test]]", name),
         ["cargo", "bench", "-p", "benches", "--bench", name, ..] => {
             manifest_has("benches/Cargo.toml", "[[bench]]", name)
         }
         ["cargo", "test", "--lib", filter] => is_a_module(filter),
         ["cargo", ..] => ci_runs(command),
-        [".ci/run"] => Ok(String::new()),
+        // `.ci/run` runs the second one. The third shows what that one has built, until it is interrupted.
+        [".ci/run" | ".ci/docs-site"]
+        | ["python3", "-m", "http.server", "--directory", "target/site"] => Ok(String::new()),
         _ => Err(format!("`{command}` is not a command that is tested")),
     }
 }

@@ -33,7 +33,8 @@ pub(crate) fn root() -> &'static Path {
 
 /// Every document, by path.
 pub(crate) fn all() -> Vec<Page> {
-    let mut paths = vec![PathBuf::from("README.md")];
+    let top = ["README.md", "SECURITY.md", "CONTRIBUTING.md"];
+    let mut paths: Vec<PathBuf> = top.map(PathBuf::from).into();
     for pack in fs::read_dir(root().join("policies")).unwrap() {
         paths.push(
             Path::new("policies")

@@ -2,7 +2,7 @@
 
 use crate::tree;
 
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 9] = [
     "src",
     "docs",
     "tests",
@@ -10,6 +10,8 @@ const PLACES: [&str; 7] = [
     "fixtures",
     "benches",
     "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
 ];
 
 /// Files that name an old word to answer it with the new one, or to test that.

@@ -2,7 +2,7 @@
 
 use crate::tree;
 
-const PLACES: [&str; 9] = [
+const PLACES: [&str; 11] = [
     "src",
     "docs",
     "tests",
@@ -12,6 +12,8 @@ const PLACES: [&str; 9] = [
     ".ci",
     ".github",
     "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
 ];
 
 /// Written by tools, with the addresses of where each package came from.
