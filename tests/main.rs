@@ -33,3 +33,5 @@ mod support;
 mod test_policy;
 #[cfg(test)]
 mod transparency;
+#[cfg(test)]
+mod user_ci;

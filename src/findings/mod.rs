@@ -5,12 +5,14 @@
 
 mod finding;
 mod github;
+mod gitlab;
 mod place;
 mod printable;
 mod sarif;
 
 pub use finding::{Finding, FindingLevel};
 pub use github::github;
+pub use gitlab::gitlab;
 pub use place::{FileSpan, relative};
 pub use printable::{escape_json, json, printable, visible};
 pub use sarif::{Rule, Tool, sarif};

@@ -13,6 +13,7 @@ use crate::docs::commands;
 use crate::docs::names;
 use crate::docs::pages::{self, Block, Page, root};
 use crate::docs::workshop::Workshop;
+use crate::user_ci::snippets;
 
 /// What is wrong with a block. Blocks of one page share a workshop, as its reader does.
 fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
@@ -25,6 +26,8 @@ fn problem(workshop: &Workshop, block: &Block) -> Option<String> {
         "cedar" => policy(workshop, "snippet.cedar", &block.text),
         "rego" => policy(workshop, "snippet.rego", &block.text),
         "text" => names::drawing(&block.text),
+        "yaml" => snippets::yaml(workshop, &block.text),
+        "groovy" => snippets::groovy(workshop, &block.text),
         other => Err(format!("`{other}` is not a kind of block that is tested")),
     };
     checked.err()

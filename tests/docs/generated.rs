@@ -13,6 +13,7 @@ use serde_json::Value;
 use crate::agentdojo;
 use crate::docs::pages::{self, root};
 use crate::docs::{codes, fields, help, keys, lints, metrics};
+use crate::user_ci::yaml;
 
 const BEGINS: &str = "\n<!-- generated: ";
 const NAME_ENDS: &str = " -->\n";
@@ -30,6 +31,8 @@ fn required() -> BTreeSet<String> {
     let all = codes.chain(keys).chain(help);
     all.chain(
         [
+            "action inputs",
+            "action outputs",
             "agentdojo",
             "builtin",
             "fields",
@@ -47,6 +50,7 @@ fn rendered(name: &str) -> Result<String, String> {
         ("keys", path) => keys::table(path),
         ("help", command) => Ok(help::section(command)),
         ("codes", group) => codes::table(group),
+        ("action", fields) => Ok(action(fields)),
         ("agentdojo", "") => Ok(agentdojo::table()),
         ("builtin", "") => Ok(builtin_policies()),
         ("fields", "") => Ok(fields::table()),
@@ -55,6 +59,23 @@ fn rendered(name: &str) -> Result<String, String> {
         ("metrics", "") => Ok(metrics::table()),
         _ => Err(format!("nothing renders the region `{name}`")),
     }
+}
+
+/// What the action takes or gives.
+fn action(kind: &str) -> String {
+    let action = yaml::of_project("action.yml");
+    let row = |(name, field): (&str, &Value)| {
+        let default = field["default"].as_str().filter(|text| !text.is_empty());
+        let default = default.map(|text| format!(" Default: `{text}`."));
+        let about = yaml::text(field, "description");
+        vec![
+            format!("`{name}`"),
+            format!("{about}.{}", default.unwrap_or_default()),
+        ]
+    };
+    let all: Vec<_> = yaml::fields(&action[kind]).map(row).collect();
+    let name = kind.trim_end_matches('s');
+    rows(&[name, "meaning"], &all)
 }
 
 /// The gate's own policies.

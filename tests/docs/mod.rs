@@ -9,7 +9,7 @@
 mod architecture;
 mod blocks;
 mod codes;
-mod commands;
+pub(crate) mod commands;
 mod decisions;
 mod demo;
 mod fields;
@@ -20,4 +20,4 @@ mod lints;
 mod metrics;
 mod names;
 mod pages;
-mod workshop;
+pub(crate) mod workshop;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::docs::pages::{self, Page, root};
 
 /// What paths of the project begin with.
-const PLACES: [&str; 7] = [
+const PLACES: [&str; 8] = [
     "src/",
     "tests/",
     "docs/",
@@ -15,6 +15,7 @@ const PLACES: [&str; 7] = [
     "fixtures/",
     ".ci/",
     ".github/",
+    "packaging/",
 ];
 
 /// The changelog speaks of the past, too.

@@ -2,7 +2,7 @@
 
 use crate::tree;
 
-const PLACES: [&str; 11] = [
+const PLACES: [&str; 13] = [
     "src",
     "docs",
     "tests",
@@ -11,6 +11,8 @@ const PLACES: [&str; 11] = [
     "benches",
     ".ci",
     ".github",
+    "action.yml",
+    "packaging",
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",

@@ -66,4 +66,6 @@ pub enum CheckFormat {
     Sarif,
     /// Workflow commands of GitHub, which annotate the lines of a change.
     Github,
+    /// A Code Quality report of GitLab, for merge requests.
+    Gitlab,
 }

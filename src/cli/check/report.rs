@@ -70,6 +70,7 @@ pub(super) fn finish(
         CheckFormat::Json => report.json(stdout),
         CheckFormat::Sarif => report.sarif(stdout),
         CheckFormat::Github => report.github(stdout),
+        CheckFormat::Gitlab => findings::gitlab(&report.findings, stdout),
     };
     // An unwritten report is a failure.
     match (report.outcome, heard(written.and_then(|()| stdout.flush()))) {
