@@ -171,9 +171,10 @@ impl FilePlace {
     }
 }
 
-#[cfg(unix)]
 #[cfg(test)]
 mod tests {
+    #![cfg(unix)]
+
     use super::*;
 
     fn place(above: &std::path::Path, file: &str) -> FilePlace {
