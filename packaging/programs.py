@@ -2,6 +2,7 @@
 
 import re
 import struct
+from dataclasses import dataclass
 from pathlib import Path
 
 from release import Problem, run
@@ -20,21 +21,29 @@ VERSION_MIN_MACOSX, BUILD_VERSION = 0x24, 0x32
 PE_MACHINES = {"x86_64": 0x8664, "aarch64": 0xAA64}
 
 
-def glibc(path: Path, arch: str) -> tuple[int, int] | None:
-    """The glibc that an ELF program needs; `None` for a static one."""
-    header = run("readelf", "--wide", "--file-header", str(path))
-    if MACHINES[arch] not in header:
-        raise Problem(f"`{path}` is no program for {arch}")
-    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "--wide", "--dynamic", str(path))))
-    if not needed and "INTERP" not in run("readelf", "--wide", "--program-headers", str(path)):
-        return None
-    strange = needed - EVERYWHERE - LOADERS
-    if strange:
-        raise Problem(f"`{path}` needs {', '.join(sorted(strange))}, which not every Linux has: link them statically")
+@dataclass(frozen=True)
+class Needs:
+    """What a Linux program needs; nothing, if it is static."""
+
+    libraries: frozenset[str]
+    glibc: tuple[int, int] | None
+
+
+def linux(path: Path, arch: str) -> Needs:
+    if MACHINES[arch] not in run("readelf", "--wide", "--file-header", str(path)):
+        raise Problem(f"`{path}` is no Linux program for {arch}")
+    loaded = "INTERP" in run("readelf", "--wide", "--program-headers", str(path))
+    dynamic = run("readelf", "--wide", "--dynamic", str(path))
+    libraries = frozenset(re.findall(r"\(NEEDED\).*\[(.*)\]", dynamic)) - LOADERS
+    if not loaded and not libraries:
+        return Needs(libraries, None)
+    if libraries - EVERYWHERE:
+        strange = ", ".join(sorted(libraries - EVERYWHERE))
+        raise Problem(f"`{path}` needs {strange}, which not every Linux has: link it statically")
     versions = re.findall(r"GLIBC_(\d+)\.(\d+)", run("readelf", "--wide", "--version-info", str(path)))
     if not versions:
         raise Problem(f"`{path}` is linked with libraries, but not with glibc")
-    return max((int(major), int(minor)) for major, minor in versions)
+    return Needs(libraries, max((int(major), int(minor)) for major, minor in versions))
 
 
 def macos(path: Path, arch: str) -> tuple[int, int]:

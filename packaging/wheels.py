@@ -28,7 +28,7 @@ def platform(path: Path, target: Target) -> str:
     """The oldest system that the program runs on, in the words of PEP 425, 600 and 656."""
     match target.system:
         case "linux-gnu" | "linux-musl":
-            needed = programs.glibc(path, target.arch)
+            needed = programs.linux(path, target.arch).glibc
             if needed is None:
                 return ANY_LINUX.format(arch=target.arch)
             return f"manylinux_{needed[0]}_{needed[1]}_{target.arch}"
