@@ -38,8 +38,9 @@ def package(release: Release, target: Target, out: Path) -> Path:
         add(stage, f"{documents}/changelog.gz", gzip.compress(changelog(release), mtime=0))
         add(stage, "DEBIAN/md5sums", sums(stage))
         add(stage, "DEBIAN/control", control(release, target, architecture, stage))
+        # gzip: xz saves a third, and takes forty seconds a package.
         time = {"SOURCE_DATE_EPOCH": str(release.time)}
-        run("dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(stage), str(path), env=time)
+        run("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(stage), str(path), env=time)
     return path
 
 
