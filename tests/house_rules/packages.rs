@@ -1,6 +1,6 @@
 //! The targets of a release are listed once, in `packaging/targets.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::tree::read;
 
@@ -66,6 +66,21 @@ fn the_page_about_installing_names_every_target_with_its_packages() {
         let entry = format!("    \"{package}\": ");
         assert!(built.contains(&entry), "nothing builds `{package}`");
     }
+}
+
+#[test]
+fn every_target_is_built_by_a_release_and_its_dependencies_are_checked() {
+    let targets: BTreeSet<String> = targets().into_keys().collect();
+    let deny: toml::Table = read(".deny.toml").parse().unwrap();
+    let checked = deny["graph"]["targets"].as_array().unwrap().iter();
+    let checked: BTreeSet<String> = checked.map(|it| text(it).to_owned()).collect();
+    assert_eq!(checked, targets, ".deny.toml");
+    let workflow = read(".github/workflows/release.yml");
+    let built = workflow.lines().filter_map(|line| {
+        let (_, rest) = line.split_once("{ target: ")?;
+        rest.split_once(',').map(|(triple, _)| triple.to_owned())
+    });
+    assert_eq!(built.collect::<BTreeSet<String>>(), targets, "release.yml");
 }
 
 #[test]
