@@ -11,6 +11,8 @@ mod dependencies;
 #[cfg(test)]
 mod imports;
 #[cfg(test)]
+mod packages;
+#[cfg(test)]
 mod path;
 #[cfg(test)]
 mod promises;

@@ -2,7 +2,7 @@
 
 use crate::tree;
 
-const PLACES: [&str; 13] = [
+const PLACES: [&str; 14] = [
     "src",
     "docs",
     "tests",
@@ -16,6 +16,7 @@ const PLACES: [&str; 13] = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
+    "pyproject.toml",
 ];
 
 /// Written by tools, with the addresses of where each package came from.

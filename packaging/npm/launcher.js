@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+// Starts the program of the package for this system. Nothing is downloaded: npm has installed that package with
+// this one, as an optional dependency.
+"use strict";
+
+const { spawn } = require("node:child_process");
+const { constants } = require("node:os");
+
+// The packages whose program runs here, the best one first. The one for musl is static, and runs on every Linux.
+function candidates() {
+  const name = `@mcp-protector/${process.platform}-${process.arch}`;
+  if (process.platform !== "linux") return [name];
+  process.report.excludeNetwork = true;
+  const { glibcVersionRuntime } = process.report.getReport().header;
+  return glibcVersionRuntime ? [name, `${name}-musl`] : [`${name}-musl`];
+}
+
+function installed(name) {
+  const file = process.platform === "win32" ? "mcp-protector.exe" : "mcp-protector";
+  try {
+    return require.resolve(`${name}/bin/${file}`);
+  } catch {
+    return undefined;
+  }
+}
+
+function fail(text) {
+  console.error(`mcp-protector: ${text}`);
+  process.exit(2);
+}
+
+// Instead of this process, where Node can do that; else beside it.
+function start(program) {
+  const words = process.argv.slice(2);
+  if (process.execve && process.platform !== "win32") process.execve(program, [program, ...words], process.env);
+  const child = spawn(program, words, { stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+    // Windows informs every process of a console itself.
+    process.on(signal, () => process.platform === "win32" || child.kill(signal));
+  }
+  child.on("error", (error) => fail(`cannot start \`${program}\`: ${error.message}`));
+  child.on("exit", (code, signal) => {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+    // A signal that does not end this process.
+    process.exit(128 + constants.signals[signal]);
+  });
+}
+
+const wanted = candidates();
+const program = wanted.map(installed).find(Boolean);
+if (program === undefined) {
+  fail(
+    `the package ${wanted.map((name) => `\`${name}\``).join(" or ")} is not installed. Install \`mcp-protector\` again, ` +
+      "on this system and without `--omit=optional`. If there is no such package, build the program from its source: " +
+      "`cargo install --locked --path .`",
+  );
+}
+start(program);
