@@ -1,4 +1,4 @@
-//! mcp-protector: a policy gate in front of one MCP server.
+//! mcp-protector: a policy gate in front of MCP servers.
 //!
 //! An agent's message is decoded strictly, understood in its session, judged against one policy
 //! revision, recorded, forwarded only with a permit, judged again on the way back, and recorded

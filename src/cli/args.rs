@@ -46,9 +46,9 @@ pub use tools::{ToolsArgs, ToolsCommand, ToolsOfAgent, ToolsSource};
 
 use super::exit::Exit;
 
-/// A policy gate in front of one MCP server.
+/// A policy gate in front of MCP servers.
 ///
-/// The gate evaluates every message between agents and the server, and forwards only permitted ones.
+/// The gate evaluates every message between agents and servers, and forwards only permitted ones.
 #[derive(Debug, Clone, PartialEq, Eq, Parser)]
 #[command(
     name = "mcp-protector",

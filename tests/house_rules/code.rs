@@ -94,7 +94,9 @@ fn every_platform_decides_with_the_same_code() {
     let problems: Vec<String> = tree::rust()
         .into_iter()
         .filter(|(path, text)| {
-            let component = path.strip_prefix("src/").and_then(|it| it.split('/').next());
+            let component = path
+                .strip_prefix("src/")
+                .and_then(|it| it.split('/').next());
             component.is_some_and(|it| DECIDES.contains(&it.trim_end_matches(".rs")))
                 && !tokens::is_test_file(path)
                 && is_for_a_platform(text)
@@ -109,7 +111,9 @@ fn code_for_one_platform_is_found() {
     assert!(is_for_a_platform("#[cfg(unix)]\nfn f() {}"));
     assert!(is_for_a_platform("if cfg!(target_os = \"linux\") {}"));
     assert!(!is_for_a_platform("// target_os\nfn f() {}"));
-    assert!(!is_for_a_platform("#[cfg(test)]\nmod tests {\n#[cfg(unix)]\nfn f() {}\n}\n"));
+    assert!(!is_for_a_platform(
+        "#[cfg(test)]\nmod tests {\n#[cfg(unix)]\nfn f() {}\n}\n"
+    ));
 }
 
 #[test]

@@ -7,7 +7,9 @@ use super::tree::{read, texts};
 fn check(workflow: &str, scripts: &str) -> Result<(), String> {
     let steps = workflow.lines().filter_map(|line| {
         let line = line.trim_start().trim_start_matches("- ");
-        line.strip_prefix("run:").map(str::trim)
+        // `run:` alone has defaults under it.
+        let step = line.strip_prefix("run:").map(str::trim);
+        step.filter(|it| !it.is_empty())
     });
     let mut count = 0;
     for step in steps {
