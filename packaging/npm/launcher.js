@@ -15,9 +15,12 @@ function candidates() {
   return glibcVersionRuntime ? [name, `${name}-musl`] : [`${name}-musl`];
 }
 
+// The program of a package that npm has installed with this one: of the same version. Another directory further up may
+// have a package of this name, too.
 function installed(name) {
   const file = process.platform === "win32" ? "mcp-protector.exe" : "mcp-protector";
   try {
+    if (require(`${name}/package.json`).version !== require("./package.json").version) return undefined;
     return require.resolve(`${name}/bin/${file}`);
   } catch {
     return undefined;

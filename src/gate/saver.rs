@@ -171,10 +171,9 @@ impl FilePlace {
     }
 }
 
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    #![cfg(unix)]
-
     use super::*;
 
     fn place(above: &std::path::Path, file: &str) -> FilePlace {

@@ -73,6 +73,9 @@ const OF_A_PROCESS: &[i64] = &[
     libc::SYS_sched_setscheduler,
 ];
 
+/// `PRIO_PROCESS`, whose type differs from one C library to the other.
+const PRIORITY_OF_A_PROCESS: i32 = 0;
+
 /// `IOPRIO_WHO_PROCESS`, which the library does not name.
 const IO_OF_A_PROCESS: i32 = 1;
 
@@ -85,9 +88,8 @@ pub(super) fn refuse_all(rules: &mut Refused) -> Result<(), BackendError> {
         refuse(rules, *call, vec![is_another]);
     }
     // Of all processes of a group or a user, too.
-    let process = libc::PRIO_PROCESS.cast_signed();
     for (call, process) in [
-        (libc::SYS_setpriority, process),
+        (libc::SYS_setpriority, PRIORITY_OF_A_PROCESS),
         (libc::SYS_ioprio_set, IO_OF_A_PROCESS),
     ] {
         let several = SeccompRule::new(vec![unequal(0, process)?])?;
