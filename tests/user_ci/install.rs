@@ -22,7 +22,15 @@ fn installs(runner: &Runner, release: &Release, inputs: &[(&str, &str)]) {
         .output()
         .unwrap();
     assert_eq!(done.stdout, format!("mcp-protector {VERSION}\n").as_bytes());
-    assert_eq!(runner.left(), [format!("mcp-protector-{VERSION}")]);
+    let left = runner.left();
+    let [left] = &left[..] else {
+        panic!("{left:?}");
+    };
+    // A new directory, in which nothing else can be.
+    assert!(
+        left.starts_with(&format!("mcp-protector-{VERSION}.")),
+        "{left}"
+    );
 }
 
 fn refuses(runner: &Runner, release: &Release, inputs: &[(&str, &str)], says: &str) {
