@@ -356,10 +356,10 @@ mod tests {
         VerifyingKey::read(&files.private()).unwrap_err();
         #[cfg(unix)]
         {
-            use rustix::fs::{CWD, FileType, Mode, mknodat};
             use std::os::unix::fs::PermissionsExt;
             let fifo = files.directory.join("fifo");
-            mknodat(CWD, &fifo, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+            let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+            assert!(made.unwrap().success());
             for error in [
                 SigningKey::read(&fifo).map(drop).unwrap_err(),
                 VerifyingKey::read(&fifo).map(drop).unwrap_err(),

@@ -146,7 +146,7 @@ impl Process {
 
     #[cfg(unix)]
     pub(super) fn push(&self, push: Push) {
-        use rustix::process::{Signal, kill_process, kill_process_group};
+        use rustix::process::{Signal, kill_process_group};
 
         // INVARIANT: `process_group(0)` made the process the leader of a group of its own.
         let Some(pid) = self.pid() else {
@@ -155,7 +155,9 @@ impl Process {
         let sent = match push {
             Push::Terminate => kill_process_group(pid, Signal::TERM),
             #[cfg(target_os = "linux")]
-            Push::Sweep if self.launcher != Launcher::Absent => kill_process(pid, Signal::QUIT),
+            Push::Sweep if self.launcher != Launcher::Absent => {
+                rustix::process::kill_process(pid, Signal::QUIT)
+            }
             Push::Sweep | Push::Kill => kill_process_group(pid, Signal::KILL),
         };
         match sent {

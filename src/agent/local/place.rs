@@ -12,7 +12,6 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::Mode;
 use sha2::{Digest, Sha256};
 use tokio::time::{sleep, timeout};
 
@@ -161,8 +160,8 @@ fn private(directory: &Path) -> Result<(), PlaceError> {
 
 fn is_private(directory: &Path) -> bool {
     fs::symlink_metadata(directory).is_ok_and(|found| {
-        let others = Mode::from_raw_mode(found.mode()) & (Mode::RWXG | Mode::RWXO);
-        found.is_dir() && found.uid() == own_uid() && others.is_empty()
+        let others = found.mode() & 0o077;
+        found.is_dir() && found.uid() == own_uid() && others == 0
     })
 }
 

@@ -112,7 +112,10 @@ impl DatagramAddress {
                 Ok(Socket::Unix(socket))
             }
             #[cfg(not(unix))]
-            Self::Unix(_) => Err(io::Error::other("this system has no such sockets")),
+            Self::Unix(path) => Err(io::Error::other(format!(
+                "`{}`: this system has no such sockets",
+                path.display()
+            ))),
             Self::Udp(host) => connect(&host.resolve()?).map(Socket::Udp),
         }
     }

@@ -1,6 +1,5 @@
 //! The directory of the configuration: complete, and nothing over what is there.
 
-use std::fs;
 use std::path::Path;
 
 use secrecy::SecretString;
@@ -59,7 +58,9 @@ impl GateDirectory {
 fn owners_alone(file: &Path) -> Result<(), InitFailure> {
     #[cfg(unix)]
     {
+        use std::fs;
         use std::os::unix::fs::PermissionsExt as _;
+
         let mode = fs::Permissions::from_mode(0o600);
         fs::set_permissions(file, mode)
             .map_err(|cause| InitFailure::Path(file.to_owned(), cause))?;

@@ -7,10 +7,6 @@ use crate::upstream::sandbox;
 
 /// The arguments of the hidden subcommand.
 #[derive(Debug, clap::Args)]
-#[cfg_attr(
-    not(target_os = "linux"),
-    expect(dead_code, reason = "only Linux has a launcher")
-)]
 pub struct Launch {
     /// Process id of the parent; another parent means that it is dead.
     #[arg(long)]

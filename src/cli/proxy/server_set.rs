@@ -30,6 +30,7 @@ pub(super) struct ServerSet {
 /// The servers of one moment, in the order of the configuration.
 pub(super) struct RunningServers {
     pub(super) servers: Vec<Arc<Parts>>,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "the local endpoint names them"))]
     pub(super) disabled: Vec<ServerKey>,
 }
 
