@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::engines::{EXTENSIONS, EngineKinds};
 use super::labels;
 use super::manifest::{self, MAX_FILE};
+use super::source_name::source_name;
 use super::unrecognized_files::{self, UnrecognizedFile};
 use crate::policy::{PolicyProblem, PolicySnapshot, PolicySource, ServerKey};
 
@@ -156,7 +157,7 @@ impl Directory {
         match String::from_utf8(bytes) {
             Ok(text) if text.starts_with('\u{feff}') => self.marked(path),
             Ok(text) => {
-                let (name, text) = (path.to_string_lossy().as_ref().into(), text.into());
+                let (name, text) = (source_name(path).into(), text.into());
                 let source = PolicySource {
                     name,
                     text,

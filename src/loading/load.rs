@@ -8,6 +8,7 @@ use super::directory::Directory;
 use super::engines::EngineKinds;
 use super::load_report::{self, LockState};
 use super::settings::{OtherMethods, RequiredLabels, Settings};
+use super::source_name::source_name;
 use super::{claim_names, egress, labels, lock, own_policies, several};
 use crate::policy::engines::allowlist::CompiledAllowlist;
 use crate::policy::engines::cedar::ToolGroups;
@@ -97,8 +98,8 @@ pub fn load_with_labels(
     found
         .labels
         .retain(|source| Path::new(&*source.name) != file);
-    let name = file.to_string_lossy();
-    found.labels.push(PolicySource::new(&*name, text));
+    let name = source_name(file);
+    found.labels.push(PolicySource::new(name, text));
     compile(settings, found, None)
 }
 

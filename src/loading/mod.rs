@@ -18,6 +18,7 @@ mod network;
 mod own_policies;
 mod settings;
 mod several;
+mod source_name;
 #[cfg(test)]
 mod tests;
 mod unrecognized_files;
@@ -37,6 +38,7 @@ pub use self::network::{EgressReach, EgressRules};
 pub use self::settings::{OnRemoval, OtherMethods, Reload, RequiredLabels, Settings};
 pub use crate::policy::{Pinning, WarningMode};
 pub use builtin_policies::{BUILTIN_POLICIES, BuiltinPolicy, builtin_policies};
+pub use source_name::source_name;
 pub use watch::{
     LoadedSource, NoSource, PathChanges, ReloadAttempt, ReloadCause, ReloadError, ReloadOutcome,
     Source, SourceSettings, WakeReason, Waker, Watch, holds_back,

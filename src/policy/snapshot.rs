@@ -434,10 +434,14 @@ impl Revision {
             let server = source.server.as_ref();
             let mut all = directories.iter();
             let directory = all.find(|(of, _)| *of == server);
-            let directory = directory.map(|(_, path)| path.to_string_lossy());
-            let name = directory.and_then(|path| source.name.strip_prefix(&*path));
-            let name = name.unwrap_or(&source.name);
-            let name = name.trim_start_matches(['/', '\\']).replace('\\', "/");
+            let name = Path::new(&*source.name);
+            let name = directory
+                .and_then(|(_, path)| name.strip_prefix(path).ok())
+                .unwrap_or(name);
+            let name = name
+                .to_string_lossy()
+                .trim_start_matches('/')
+                .replace('\\', "/");
             // No other name begins with a slash.
             add(&server.map_or_else(|| name.clone(), |server| format!("/{server}/{name}")));
             add(&source.text);

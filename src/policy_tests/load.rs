@@ -107,7 +107,7 @@ impl Loader<'_> {
             mut problems,
             named,
             told: of_agents,
-        } = read::read(&found.fixture.to_string_lossy(), &text);
+        } = read::read(&loading::source_name(&found.fixture), &text);
         problems.extend(recordings(&mut fixture, &found));
         let own = self.own(&fixture, &found, &mut problems);
         let judging = self.configured.or(own.as_ref());

@@ -63,7 +63,7 @@ impl CheckTarget {
         let config = &Config::load_offline(file).map_err(one)?;
         let mut settings = proxy::policy_settings(config);
         let source = PolicySource::new(
-            &*file.to_string_lossy(),
+            loading::source_name(file),
             // It was read a moment ago; if it is gone now, its findings have no place.
             fs::read_to_string(file).unwrap_or_default(),
         );

@@ -1,6 +1,7 @@
 //! What the configuration means to the loading of policies.
 
 use std::collections::BTreeSet;
+use std::path::{Component, MAIN_SEPARATOR, Path};
 use std::sync::Arc;
 
 use super::settings::servers;
@@ -59,9 +60,18 @@ fn base(upstream: &Upstream) -> Option<Base> {
         return None;
     }
     match &upstream.cwd {
-        Some(cwd) => Base::at(cwd.to_str()?).ok(),
+        Some(cwd) => Base::at(&as_policies_say(cwd)?).ok(),
         None => Some(Base::Own),
     }
+}
+
+/// A directory without a drive is one of POSIX, on Windows too: a policy means the same there.
+fn as_policies_say(directory: &Path) -> Option<String> {
+    let text = directory.to_str()?;
+    Some(match directory.components().next() {
+        Some(Component::RootDir) => text.replace(MAIN_SEPARATOR, "/"),
+        _ => text.to_owned(),
+    })
 }
 
 /// What any server may connect to. Each one's own proxy knows what it may.

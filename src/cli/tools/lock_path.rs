@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::atomic_write;
 use super::failure::ToolsFailure;
-use crate::loading::{LOCK_FILE, LockFile};
+use crate::loading::{self, LOCK_FILE, LockFile};
 use crate::policy::{PolicyErrors, PolicySource, ServerKey};
 
 /// The file of a lock, which may not be there yet.
@@ -33,7 +33,7 @@ impl LockPath {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(ToolsFailure::file(&self.0, &error)),
         };
-        let source = PolicySource::new(self.0.to_string_lossy().as_ref(), text);
+        let source = PolicySource::new(loading::source_name(&self.0), text);
         let read = LockFile::read(&source, servers);
         read.map(Some)
             .map_err(|problems| ToolsFailure::Lock(PolicyErrors { problems }))

@@ -36,7 +36,7 @@ pub(in super::super) fn measure(
         }
         packs
             .into_iter()
-            .map(|(pack, tally)| tally.report(pack))
+            .map(|(pack, tally)| tally.report(pack.as_deref()))
             .collect()
     })
 }
@@ -184,7 +184,7 @@ impl CoverageTally {
         }
     }
 
-    fn report(self, pack: Option<PathBuf>) -> Coverage {
+    fn report(self, pack: Option<&Path>) -> Coverage {
         let rules = self.rules.values().map(|outline| self.rule(outline));
         let others = self.others.iter().map(|other| self.other(other));
         let rules = rules.chain(others);
@@ -198,7 +198,7 @@ impl CoverageTally {
         let untested = about.difference(&self.asked).map(|action| action.as_str());
         let tools = self.named.difference(&self.called).cloned();
         Coverage::of(
-            pack.map(|pack| pack.display().to_string()),
+            pack.map(loading::source_name),
             rules.collect(),
             untested.collect(),
             tools.collect(),

@@ -107,7 +107,7 @@ impl<'s> MutationRun<'s> {
         let excuses = suppressions::excuses(self.policies.sources());
         let sorted = suppressions::sort(&excuses, tried.collect());
         Some(Mutation {
-            policies: pack.map(|pack| pack.display().to_string()),
+            policies: pack.map(loading::source_name),
             tried: mutants.len() - invalid,
             noticed: count(|fate| matches!(fate, MutantOutcome::Noticed)),
             invalid,

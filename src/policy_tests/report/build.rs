@@ -12,6 +12,7 @@ use super::{
     Actual, DecidingPolicy, Expected, Report, RunOutcome, SCHEMA, StepReport, SuiteReport, Summary,
     TestOutcome, TestReport, hint,
 };
+use crate::loading;
 use crate::policy::{PolicyId, PolicySnapshot};
 use crate::wire::{Limits, Message, Side};
 
@@ -51,7 +52,7 @@ impl SuiteReport {
         Self {
             suite: suite.fixture.suite.clone(),
             file: suite.fixture.source.name().to_owned(),
-            policies: suite.pack.as_ref().map(|pack| pack.display().to_string()),
+            policies: suite.pack.as_deref().map(loading::source_name),
             revision: suite.policies.current().revision().as_str().to_owned(),
             tests,
         }
