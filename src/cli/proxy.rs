@@ -65,7 +65,7 @@ use tracing::{error, warn};
 
 use crate::audit::{self, Audit, Kind, Record};
 use crate::config::{Config, Listen};
-use crate::gate::Gate;
+use crate::gate::{self, Gate};
 use crate::loading::{self, LoadedPolicies};
 use crate::memory::Memory;
 use crate::shutdown::ShutdownCause;
@@ -112,6 +112,8 @@ pub fn run(args: ProxyArgs, operations: MakeOperations, allocated: fn() -> usize
     if let Some(told) = among_policies::files(&config).first() {
         return invalid(told);
     }
+    // It takes as long as the policies: so beside them. Without a thread the first message waits for it.
+    let _ = std::thread::Builder::new().spawn(gate::compile_rules);
     let loaded = match loading::load(&policy_settings(&config)) {
         Ok(loaded) => loaded,
         Err(errors) => {

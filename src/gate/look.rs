@@ -22,6 +22,11 @@ pub(super) enum Looked {
 /// What credentials look like where only policies ask.
 pub(super) static BUILTIN: LazyLock<SecretRules> = LazyLock::new(SecretRules::builtin);
 
+/// Compiles these rules, which the first message would wait for.
+pub fn compile_rules() {
+    BUILTIN.compile();
+}
+
 /// What is looked for in a message before it is judged: what some policy asks for, so that nothing
 /// is spent where none does.
 #[derive(Debug, Clone, Copy)]

@@ -158,6 +158,7 @@ pub use egress::{ConnectionFailure, ConnectionRefused};
 pub use faults::{AgentGone, UpstreamFault};
 pub use forward::{Abandoned, Agent, TakenOver, Unsent, Upstream};
 pub use identify::said;
+pub use look::compile_rules;
 pub use own_roots::{NoOwnRoot, holder};
 pub use passage::{Carried, Passage};
 pub use permit::Permit;

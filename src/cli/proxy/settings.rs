@@ -423,12 +423,15 @@ fn of_others(guards: &config::Guards) -> Option<gate::Secrets> {
     // Records of arguments hold no such member, whatever the guards are set to.
     let is_off = is_off && guards.secret_members == config::Guards::default().secret_members;
     // The rules take some time to compile.
-    (!is_off).then(|| gate::Secrets {
-        sent,
-        received,
-        rules: Arc::new(SecretRules::with_own(&guards.secret_rules).with_members(
-            SecretMembers::named(guards.secret_members.iter().map(String::as_str)),
-        )),
+    (!is_off).then(|| {
+        let members = SecretMembers::named(guards.secret_members.iter().map(String::as_str));
+        let rules = SecretRules::with_own(&guards.secret_rules).with_members(members);
+        rules.compile();
+        gate::Secrets {
+            sent,
+            received,
+            rules: Arc::new(rules),
+        }
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, LazyLock};
 
 use regex::{Regex, RegexBuilder};
 
@@ -41,9 +42,11 @@ pub struct SecretMembers {
     rule: RuleId,
     /// A whole name. `None` if there are no names.
     name: Option<Regex>,
-    /// A name with its value, in a text that is JSON or has some.
-    in_text: Option<Regex>,
+    /// A name with its value, in a text that is JSON or has some. Most messages have no such text.
+    in_text: Option<Arc<LazyPattern>>,
 }
+
+type LazyPattern = LazyLock<Regex, Box<dyn FnOnce() -> Regex + Send>>;
 
 impl fmt::Debug for SecretMembers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,8 +78,18 @@ impl SecretMembers {
         Self {
             rule: RuleId::new(RULE),
             name: is_some.then(|| compiled(format!("^(?i:{any})$"))),
-            in_text: is_some
-                .then(|| compiled(["\"", "'"].map(|quote| in_text(&any, quote)).join("|"))),
+            in_text: is_some.then(|| {
+                let both = ["\"", "'"].map(|quote| in_text(&any, quote)).join("|");
+                let pattern: LazyPattern = LazyLock::new(Box::new(move || compiled(both)));
+                Arc::new(pattern)
+            }),
+        }
+    }
+
+    /// Compiles the pattern for texts, which takes milliseconds, before the first of them waits for it.
+    pub(super) fn compile(&self) {
+        if let Some(pattern) = &self.in_text {
+            LazyLock::force(pattern);
         }
     }
 
@@ -101,7 +114,7 @@ impl SecretMembers {
         &'t self,
         text: &'t str,
     ) -> impl Iterator<Item = SecretFinding> + 't {
-        let pattern = self.in_text.as_ref();
+        let pattern = self.in_text.as_deref();
         let pattern = pattern.filter(|_| text.contains(['"', '\'']));
         let hits = pattern.into_iter().flat_map(|it| it.find_iter(text));
         hits.flat_map(|hit| {

@@ -65,6 +65,11 @@ impl SecretRules {
         }
     }
 
+    /// Compiles what is otherwise compiled when it is first needed: some milliseconds.
+    pub fn compile(&self) {
+        self.members.compile();
+    }
+
     /// The same with other names of members whose values are secrets.
     #[must_use]
     pub fn with_members(self, members: SecretMembers) -> Self {
