@@ -5,6 +5,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import programs
 from release import NAME, ROOT, Release, Target, run
 
 # In npm's words.
@@ -41,6 +42,9 @@ def program_package(release: Release, target: Target, out: Path) -> Path:
     text = manifest(release, package_name(target), f"The program of `{NAME}` for {target.triple}.")
     text |= SYSTEMS[target.system] | {"cpu": [CPUS[target.arch]]}
     text["preferUnplugged"] = True
+    if target.system == "linux-gnu":
+        # For the launcher: npm compares no versions of C libraries.
+        text["glibc"] = ".".join(map(str, programs.linux(release.path(target), target.arch).glibc))
     with tempfile.TemporaryDirectory() as directory:
         stage = Path(directory)
         (stage / "bin").mkdir()

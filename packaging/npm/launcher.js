@@ -6,13 +6,18 @@
 const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 
+// The version of this system's glibc, if it has one.
+function glibc() {
+  if (process.platform !== "linux") return undefined;
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime;
+}
+
 // The packages whose program runs here, the best one first. The one for musl is static, and runs on every Linux.
 function candidates() {
   const name = `@mcp-protector/${process.platform}-${process.arch}`;
   if (process.platform !== "linux") return [name];
-  process.report.excludeNetwork = true;
-  const { glibcVersionRuntime } = process.report.getReport().header;
-  return glibcVersionRuntime ? [name, `${name}-musl`] : [`${name}-musl`];
+  return glibc() ? [name, `${name}-musl`] : [`${name}-musl`];
 }
 
 // The program of a package that npm has installed with this one: of the same version. Another directory further up may
@@ -51,13 +56,25 @@ function start(program) {
   });
 }
 
+// A program for a newer glibc: the system's loader would only name a symbol.
+function requireGlibc(name) {
+  const needed = require(`${name}/package.json`).glibc;
+  const here = glibc();
+  if (!needed || needed.localeCompare(here, "en", { numeric: true }) <= 0) return;
+  fail(
+    `the program needs glibc ${needed}, and this system has ${here}. A release also has a static program, which needs ` +
+      `none: \`mcp-protector-${process.arch === "x64" ? "x86_64" : "aarch64"}-unknown-linux-musl\``,
+  );
+}
+
 const wanted = candidates();
-const program = wanted.map(installed).find(Boolean);
-if (program === undefined) {
+const found = wanted.find(installed);
+if (found === undefined) {
   fail(
     `the package ${wanted.map((name) => `\`${name}\``).join(" or ")} is not installed. Install \`mcp-protector\` again, ` +
       "on this system and without `--omit=optional`. If there is no such package, build the program from its source: " +
       "`cargo install --locked --path .`",
   );
 }
-start(program);
+requireGlibc(found);
+start(installed(found));
