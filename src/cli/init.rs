@@ -87,10 +87,13 @@ fn init(args: &InitArgs, out: &mut dyn Write, stderr: &mut dyn Write) -> Result<
         confirm(args, Question::Wrap(&sources), out)?;
         let wrapped = wrapping::wrap(&sources, &servers, &absolute(&dir)?)?;
         directory.keep().inspect_err(|_| wrapped.undo())?;
+        told.next(out)?;
+        writeln!(out)?;
         report::wrapped(&wrapped, out)?;
     } else {
         directory.keep()?;
         told.next(out)?;
+        report::then_wrap(out)?;
     }
     heard(out.flush())?;
     servers.tell_left_out(stderr);

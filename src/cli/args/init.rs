@@ -8,7 +8,7 @@ use clap::Args;
 ///
 /// Reads the configurations of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Zed, Codex and
 /// Hermes, starts each server once for its list of tools, and writes a configuration of the gate with
-/// policies, labels, tests and a lock of the tools. Secrets move to a file of their own. Existing files are never overwritten.
+/// policies, labels, tests and a lock of the tools. Secret variables and headers move to a file of their own. Existing files are never overwritten.
 ///
 /// Exit codes: 0 done; 1 something is not protected, or nothing was changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]

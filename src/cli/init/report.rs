@@ -101,10 +101,17 @@ impl InitReport<'_> {
             out,
             "Next: check each label in {dir}/policies/tools.toml, then\n  \
              mcp-protector check --config {dir}/{GATE_FILE}\n  \
-             mcp-protector test-policy --config {dir}/{GATE_FILE}\n  \
-             mcp-protector init --wrap    (with the same `--from` and `--dir`)"
+             mcp-protector test-policy --config {dir}/{GATE_FILE}"
         )
     }
+}
+
+/// Behind what is next.
+pub(super) fn then_wrap(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "  mcp-protector init --wrap    (with the same `--from` and `--dir`)"
+    )
 }
 
 fn more(count: usize, shown: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -1,7 +1,9 @@
 //! The clients' files, rewritten all or none.
 
 use std::env;
-use std::path::Path;
+use std::env::consts::EXE_SUFFIX;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use super::failure::InitFailure;
 use super::gate_text::{GATE_FILE, GateServers};
@@ -28,6 +30,21 @@ impl WrappedFiles<'_> {
     }
 }
 
+/// The program by the link on the PATH that leads to it, if there is one: an update puts another file behind it.
+fn as_installed(program: PathBuf, path: Option<&OsStr>) -> PathBuf {
+    let Ok(file) = program.canonicalize() else {
+        return program;
+    };
+    let name = format!("mcp-protector{EXE_SUFFIX}");
+    let directories = path.into_iter().flat_map(env::split_paths);
+    let mut links = directories
+        .filter(|directory| directory.is_absolute())
+        .map(|directory| directory.join(&name));
+    links
+        .find(|link| link.canonicalize().is_ok_and(|it| it == file))
+        .unwrap_or(program)
+}
+
 pub(super) fn wrap<'s>(
     sources: &'s Sources,
     servers: &GateServers,
@@ -36,6 +53,7 @@ pub(super) fn wrap<'s>(
     let config = dir.join(GATE_FILE);
     let program =
         env::current_exe().map_err(|cause| InitFailure::Path("mcp-protector".into(), cause))?;
+    let program = as_installed(program, env::var_os("PATH").as_deref());
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| InitFailure::NotUtf8(path.to_owned()))
@@ -63,4 +81,37 @@ pub(super) fn wrap<'s>(
         }
     }
     Ok(wrapped)
+}
+
+#[cfg(test)]
+mod tests {
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_called_by_the_link_on_the_path_that_leads_to_it() {
+        use std::fs;
+        use std::os::unix::fs::symlink;
+
+        use super::*;
+
+        let temporary = tempfile::tempdir().unwrap();
+        let inside = |name: &str| temporary.path().canonicalize().unwrap().join(name);
+        for directory in ["1.0", "links", "other"] {
+            fs::create_dir(inside(directory)).unwrap();
+        }
+        let program = inside("1.0/mcp-protector");
+        fs::write(&program, "").unwrap();
+        fs::write(inside("other/mcp-protector"), "").unwrap();
+        symlink(&program, inside("links/mcp-protector")).unwrap();
+        let check = |path: &[PathBuf], expected: &Path| {
+            let path = env::join_paths(path).unwrap();
+            assert_eq!(as_installed(program.clone(), Some(&path)), expected);
+        };
+        check(
+            &[inside("other"), inside("links")],
+            &inside("links/mcp-protector"),
+        );
+        check(&[inside("other"), inside("missing")], &program);
+        check(&["links".into()], &program);
+        assert_eq!(as_installed(program.clone(), None), program);
+    }
 }

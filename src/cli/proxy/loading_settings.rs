@@ -65,7 +65,8 @@ fn base(upstream: &Upstream) -> Option<Base> {
     }
 }
 
-/// A directory without a drive is one of POSIX, on Windows too: a policy means the same there.
+/// A directory without a drive is one of POSIX, on Windows too, where the tests of a policy decide as elsewhere. A gate on
+/// Windows starts no server in such a directory.
 fn as_policies_say(directory: &Path) -> Option<String> {
     let text = directory.to_str()?;
     Some(match directory.components().next() {
