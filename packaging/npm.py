@@ -42,9 +42,9 @@ def program_package(release: Release, target: Target, out: Path) -> Path:
     text = manifest(release, package_name(target), f"The program of `{NAME}` for {target.triple}.")
     text |= SYSTEMS[target.system] | {"cpu": [CPUS[target.arch]]}
     text["preferUnplugged"] = True
-    if target.system == "linux-gnu":
+    if target.system == "linux-gnu" and (glibc := programs.linux(release.path(target), target.arch).glibc):
         # For the launcher: npm compares no versions of C libraries.
-        text["glibc"] = ".".join(map(str, programs.linux(release.path(target), target.arch).glibc))
+        text["glibc"] = ".".join(map(str, glibc))
     with tempfile.TemporaryDirectory() as directory:
         stage = Path(directory)
         (stage / "bin").mkdir()

@@ -7,17 +7,19 @@ const { spawn } = require("node:child_process");
 const { constants } = require("node:os");
 
 // The version of this system's glibc, if it has one.
-function glibc() {
+function systemsGlibc() {
   if (process.platform !== "linux") return undefined;
   process.report.excludeNetwork = true;
   return process.report.getReport().header.glibcVersionRuntime;
 }
 
+const glibc = systemsGlibc();
+
 // The packages whose program runs here, the best one first. The one for musl is static, and runs on every Linux.
 function candidates() {
   const name = `@mcp-protector/${process.platform}-${process.arch}`;
   if (process.platform !== "linux") return [name];
-  return glibc() ? [name, `${name}-musl`] : [`${name}-musl`];
+  return glibc ? [name, `${name}-musl`] : [`${name}-musl`];
 }
 
 // The program of a package that npm has installed with this one: of the same version. Another directory further up may
@@ -56,25 +58,26 @@ function start(program) {
   });
 }
 
-// A program for a newer glibc: the system's loader would only name a symbol.
-function requireGlibc(name) {
+// The glibc that a program needs, if it is newer than this system's: the loader would only name a symbol.
+function missingGlibc(name) {
   const needed = require(`${name}/package.json`).glibc;
-  const here = glibc();
-  if (!needed || needed.localeCompare(here, "en", { numeric: true }) <= 0) return;
-  fail(
-    `the program needs glibc ${needed}, and this system has ${here}. A release also has a static program, which needs ` +
-      `none: \`mcp-protector-${process.arch === "x64" ? "x86_64" : "aarch64"}-unknown-linux-musl\``,
-  );
+  return needed && needed.localeCompare(glibc, "en", { numeric: true }) > 0 ? needed : undefined;
 }
 
 const wanted = candidates();
-const found = wanted.find(installed);
-if (found === undefined) {
+const found = wanted.filter(installed);
+if (found.length === 0) {
   fail(
     `the package ${wanted.map((name) => `\`${name}\``).join(" or ")} is not installed. Install \`mcp-protector\` again, ` +
       "on this system and without `--omit=optional`. If there is no such package, build the program from its source: " +
       "`cargo install --locked --path .`",
   );
 }
-requireGlibc(found);
-start(installed(found));
+const usable = found.find((name) => !missingGlibc(name));
+if (usable === undefined) {
+  fail(
+    `the program needs glibc ${missingGlibc(found[0])}, and this system has ${glibc}. A release also has a static ` +
+      `program, which needs none: \`mcp-protector-${process.arch === "x64" ? "x86_64" : "aarch64"}-unknown-linux-musl\``,
+  );
+}
+start(installed(usable));

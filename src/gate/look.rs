@@ -79,7 +79,7 @@ impl<'s> Look<'s> {
     pub(super) fn under(snapshot: &PolicySnapshot, terms: &'s Terms) -> Self {
         let credentials = snapshot.looks_for().secrets.then(|| {
             let configured = terms.guards.secrets.as_ref();
-            configured.map_or(&*BUILTIN, |secrets| &*secrets.rules)
+            configured.map_or_else(|| &*BUILTIN, |secrets| &*secrets.rules)
         });
         let words = if snapshot.looks_for().flags {
             Looked::For

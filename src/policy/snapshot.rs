@@ -435,13 +435,11 @@ impl Revision {
             let mut all = directories.iter();
             let directory = all.find(|(of, _)| *of == server);
             let name = Path::new(&*source.name);
-            let name = directory
-                .and_then(|(_, path)| name.strip_prefix(path).ok())
+            let inside = directory
+                .and_then(|(_, path)| name.strip_prefix(&*path.to_string_lossy()).ok())
                 .unwrap_or(name);
-            let name = name
-                .to_string_lossy()
-                .trim_start_matches('/')
-                .replace('\\', "/");
+            let name = inside.to_string_lossy().replace('\\', "/");
+            let name = name.trim_start_matches('/').to_owned();
             // No other name begins with a slash.
             add(&server.map_or_else(|| name.clone(), |server| format!("/{server}/{name}")));
             add(&source.text);

@@ -27,6 +27,11 @@ pub(super) fn build(settings: &Settings) -> Result<Command, StartError> {
             directory: cwd.display().to_string(),
         });
     }
+    if let Some(cwd) = runs_in.filter(|cwd| cwd.has_root() && !cwd.is_absolute()) {
+        return Err(StartError::NoDrive {
+            directory: cwd.display().to_string(),
+        });
+    }
     let path = environment
         .iter()
         .find(|(name, _)| name == "PATH")

@@ -32,7 +32,7 @@ impl<'s> ContentRecorder<'s> {
         Self {
             arguments: &settings.arguments,
             results: settings.results,
-            rules: configured.map_or(&*BUILTIN, |secrets| &*secrets.rules),
+            rules: configured.map_or_else(|| &*BUILTIN, |secrets| &*secrets.rules),
         }
     }
 

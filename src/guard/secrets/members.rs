@@ -238,6 +238,7 @@ mod tests {
             .map(|n| format!("{n:03}{}z", "_k".repeat(30)))
             .collect();
         let members = SecretMembers::named(names.iter().map(String::as_str));
+        members.compile();
         assert!(members.value(&names[255].to_uppercase(), "7").is_some());
     }
 

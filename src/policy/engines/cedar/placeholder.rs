@@ -1,4 +1,4 @@
-//! The context of each message, that of rules that look at none, and the proof that the schema accepts ours.
+//! The context of each message, and that of rules that look at none.
 
 use std::net::Ipv4Addr;
 use std::sync::LazyLock;
