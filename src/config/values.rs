@@ -45,7 +45,12 @@ impl<'t> ConfigSection<'_, 't> {
             self.refuse(key, ConfigReason::Invalid("expected a path"), None);
             return None;
         }
-        Some(base.join(text).components().collect())
+        // One with a root and no drive stays that on Windows, wherever the file lies.
+        let path = match Path::new(&text) {
+            rooted if rooted.has_root() => rooted.to_owned(),
+            relative => base.join(relative),
+        };
+        Some(path.components().collect())
     }
 
     /// One of a few words.

@@ -53,6 +53,7 @@ mod isolate;
 mod latched;
 mod leaks;
 mod life;
+#[cfg(unix)]
 mod links;
 mod lists;
 mod malformed;
