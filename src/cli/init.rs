@@ -93,7 +93,7 @@ fn init(args: &InitArgs, out: &mut dyn Write, stderr: &mut dyn Write) -> Result<
     } else {
         directory.keep()?;
         told.next(out)?;
-        report::then_wrap(out)?;
+        report::wrap_later(out)?;
     }
     heard(out.flush())?;
     servers.tell_left_out(stderr);

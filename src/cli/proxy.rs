@@ -112,7 +112,8 @@ pub fn run(args: ProxyArgs, operations: MakeOperations, allocated: fn() -> usize
     if let Some(told) = among_policies::files(&config).first() {
         return invalid(told);
     }
-    // It takes as long as the policies: so beside them. Without a thread the first message waits for it.
+    // Compiling these rules takes as long as compiling the policies, so both happen at once. If no thread starts, the
+    // first message waits for the rules.
     let _ = std::thread::Builder::new().spawn(gate::compile_rules);
     let loaded = match loading::load(&policy_settings(&config)) {
         Ok(loaded) => loaded,

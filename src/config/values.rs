@@ -45,7 +45,7 @@ impl<'t> ConfigSection<'_, 't> {
             self.refuse(key, ConfigReason::Invalid("expected a path"), None);
             return None;
         }
-        // One with a root and no drive stays that on Windows, wherever the file lies.
+        // On Windows a path with a root and no drive gets none here, whichever drive the file is on.
         let path = match Path::new(&text) {
             rooted if rooted.has_root() => rooted.to_owned(),
             relative => base.join(relative),

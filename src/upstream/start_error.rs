@@ -17,7 +17,7 @@ pub enum StartError {
     NoLauncher { launcher: String },
     #[error("`upstream.cwd`: `{directory}` is not a directory")]
     NoDirectory { directory: String },
-    /// Windows takes one for the drive that the gate runs on, and policies for one without drives.
+    /// Windows reads such a path on its current drive, and policies read it as a path of POSIX.
     #[error("`upstream.cwd`: `{directory}` names no drive: write it as in `C:/work`")]
     NoDrive { directory: String },
     #[error("`upstream.env`: `{name}` cannot be the name of a variable")]

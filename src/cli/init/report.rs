@@ -106,8 +106,8 @@ impl InitReport<'_> {
     }
 }
 
-/// Behind what is next.
-pub(super) fn then_wrap(out: &mut dyn Write) -> io::Result<()> {
+/// One more command, for a configuration that no client uses yet.
+pub(super) fn wrap_later(out: &mut dyn Write) -> io::Result<()> {
     writeln!(
         out,
         "  mcp-protector init --wrap    (with the same `--from` and `--dir`)"

@@ -30,8 +30,9 @@ impl WrappedFiles<'_> {
     }
 }
 
-/// The program by the link on the PATH that leads to it, if there is one: an update puts another file behind it.
-fn as_installed(program: PathBuf, path: Option<&OsStr>) -> PathBuf {
+/// The link on the PATH that leads to this program, or else its own path. An update of a package replaces the file behind
+/// the link.
+fn link_on_path(program: PathBuf, path: Option<&OsStr>) -> PathBuf {
     let Ok(file) = program.canonicalize() else {
         return program;
     };
@@ -53,7 +54,7 @@ pub(super) fn wrap<'s>(
     let config = dir.join(GATE_FILE);
     let program =
         env::current_exe().map_err(|cause| InitFailure::Path("mcp-protector".into(), cause))?;
-    let program = as_installed(program, env::var_os("PATH").as_deref());
+    let program = link_on_path(program, env::var_os("PATH").as_deref());
     let text = |path: &Path| {
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| InitFailure::NotUtf8(path.to_owned()))
@@ -104,7 +105,7 @@ mod tests {
         symlink(&program, inside("links/mcp-protector")).unwrap();
         let check = |path: &[PathBuf], expected: &Path| {
             let path = env::join_paths(path).unwrap();
-            assert_eq!(as_installed(program.clone(), Some(&path)), expected);
+            assert_eq!(link_on_path(program.clone(), Some(&path)), expected);
         };
         check(
             &[inside("other"), inside("links")],
@@ -112,6 +113,6 @@ mod tests {
         );
         check(&[inside("other"), inside("missing")], &program);
         check(&["links".into()], &program);
-        assert_eq!(as_installed(program.clone(), None), program);
+        assert_eq!(link_on_path(program.clone(), None), program);
     }
 }

@@ -60,14 +60,14 @@ fn base(upstream: &Upstream) -> Option<Base> {
         return None;
     }
     match &upstream.cwd {
-        Some(cwd) => Base::at(&as_policies_say(cwd)?).ok(),
+        Some(cwd) => Base::at(&policy_path(cwd)?).ok(),
         None => Some(Base::Own),
     }
 }
 
-/// A directory without a drive is one of POSIX, on Windows too, where the tests of a policy decide as elsewhere. A gate on
-/// Windows starts no server in such a directory.
-fn as_policies_say(directory: &Path) -> Option<String> {
+/// How policies spell a directory. Tests of policies decide alike on every system, so a directory without a drive is one
+/// of POSIX, on Windows too. A gate on Windows starts no server there (`StartError::NoDrive`).
+fn policy_path(directory: &Path) -> Option<String> {
     let text = directory.to_str()?;
     Some(match directory.components().next() {
         Some(Component::RootDir) => text.replace(MAIN_SEPARATOR, "/"),

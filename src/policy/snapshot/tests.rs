@@ -53,7 +53,7 @@ fn equal_policies_have_one_revision_wherever_they_lie() {
     assert_ne!(one, crm);
     assert_eq!(crm, own("crm", "/etc/crm", "/etc/crm/a.cedar"));
     assert_ne!(crm, own("mail", "policies", "policies/a.cedar"));
-    // Nor has a directory that is called like the place of such policies the same revision.
+    // The name of a directory cannot stand for the key of a server.
     assert_ne!(crm, of("policies", "policies/\\crm/a.cedar"));
 }
 

@@ -44,8 +44,7 @@ pub(super) fn record_of(
     fields.map(|fields| Value::record_arc(Arc::new(fields), None))
 }
 
-/// A function of Cedar's that makes an extension value. It is found once: to read its name is a hundred times the work
-/// of calling it.
+/// A function of Cedar's that makes an extension value. It is found once: parsing its name takes 58,000 instructions.
 type Function = LazyLock<Option<&'static ExtensionFunction>>;
 
 static DATETIME: Function = LazyLock::new(|| function("datetime"));
