@@ -120,7 +120,7 @@ pub fn run(args: ProxyArgs, operations: MakeOperations, allocated: fn() -> usize
         Err(errors) => {
             report::policies(&errors);
             error!(
-                "the policies are refused: {} problems",
+                "the policies are refused: {} problem(s)",
                 errors.problems.len()
             );
             return Exit::Invalid;

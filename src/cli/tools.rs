@@ -138,7 +138,7 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
             let file = asked.place.shown();
             let count = asked.offered.names().count();
             let word = if write { "holds now" } else { "holds already" };
-            writeln!(out, "{file} {word} the definitions of {count} tools")?;
+            writeln!(out, "{file} {word} the definitions of {count} tool(s)")?;
             left_out(&asked, out)?;
         }
     }

@@ -94,11 +94,8 @@ impl FixtureSection {
             let message = format!("`{key}` is not available in this version");
             return (message, "remove it".to_owned());
         }
-        if let Some((_, name)) = RENAMED.iter().find(|(old, _)| *old == key) {
-            return (
-                format!("unknown key `{key}`"),
-                format!("it is `{name}` now"),
-            );
+        if let Some((_, name)) = OTHER_WORDS.iter().find(|(word, _)| *word == key) {
+            return (format!("unknown key `{key}`"), format!("write `{name}`"));
         }
         let elsewhere = || {
             let others = Self::ALL.into_iter();
@@ -113,8 +110,9 @@ impl FixtureSection {
     }
 }
 
-/// Keys that had another name before, and their names now.
-const RENAMED: [(&str, &str); 4] = [
+/// Names that a key had before or has in the protocol, and its name here.
+const OTHER_WORDS: [(&str, &str); 5] = [
+    ("arguments", "args"),
     ("because", "policies"),
     ("because_exactly", "policies_exact"),
     ("reaches", "upstream_receives"),

@@ -336,7 +336,7 @@ fn a_lock_holds_each_server_to_its_own_definitions() {
     setup.more = format!("[servers.mail]\ncommand = {:?}\n", server("mail"));
     let (code, told) = locking(&setup, &["lock"]);
     assert!(
-        code == Some(0) && told.contains("definitions of 4 tools"),
+        code == Some(0) && told.contains("definitions of 4 tool(s)"),
         "{told}"
     );
     let lock = fs::read_to_string(setup.path("policies/tools.lock")).unwrap();

@@ -8,11 +8,13 @@ use crate::findings::printable;
 
 /// The columns for people, with their widths. A longer cell moves the rest of its row, so that no row waits
 /// for others.
-const COLUMNS: [(&str, usize); 6] = [
+const COLUMNS: [(&str, usize); 8] = [
     ("time", 27),
+    ("seq", 6),
     ("decision", 8),
     ("agent", 20),
-    ("target", 40),
+    ("server", 12),
+    ("target", 32),
     ("reason", 28),
     ("policies", 0),
 ];
@@ -41,10 +43,13 @@ pub(super) fn titles() -> String {
 pub(super) fn push_row(record: &LogRecord<'_>, style: Style, out: &mut Vec<u8>) {
     let policies = join(&record.policies, ", ");
     let target = target(record);
+    let seq = record.seq.to_string();
     let cells = [
         &*record.timestamp,
+        &seq,
         &*record.decision,
         &*record.agent.id,
+        &*record.upstream,
         &target,
         &*record.reason.code,
         &policies,

@@ -29,6 +29,10 @@ impl CustomRules {
     /// # Errors
     /// All that is wrong with them, at once.
     pub fn new(rules: Vec<SecretRule>) -> Result<Self, Vec<RuleError>> {
+        if rules.is_empty() {
+            // A start need not read the built-in ones for that.
+            return Ok(Self::default());
+        }
         let mut problems = Vec::new();
         let mut compiled = Vec::new();
         let mut ids: BTreeSet<&str> = builtin::rows().iter().map(|row| row.id.as_str()).collect();

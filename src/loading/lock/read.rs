@@ -262,8 +262,12 @@ impl LockReader<'_> {
         ServerKey::of(key).map(|_| name)
     }
 
-    /// Its digest cannot be compared, for it is of the name without the key.
+    /// The digests cannot be compared, for they are of names without keys. One finding says it of all.
     fn of_several(&mut self, at: Value<'_>, what: &str) {
+        let is_of_several = |finding: &LockFinding| finding.help.as_deref() == Some(SEVERAL);
+        if self.findings.iter().any(is_of_several) {
+            return;
+        }
         self.findings.push(LockFinding {
             code: CODE,
             place: at.range(),

@@ -88,7 +88,12 @@ fn a_key_that_nobody_knows_is_refused_with_the_likely_one() {
     check(
         "call = 'a'\nexpect = { decision = 'allow', because = ['read'] }",
         "unknown key `because`",
-        "it is `policies` now",
+        "write `policies`",
+    );
+    check(
+        "call = 'a'\narguments = { path = 'x' }\nexpect = 'allow'",
+        "unknown key `arguments`",
+        "write `args`",
     );
     check(
         "call = 'a'\nexpect = { decision = 'allow', policeis = ['read'] }",

@@ -33,7 +33,7 @@ fn append(file: &Path, text: &str) {
 /// The agents of the rows.
 fn agents(out: &[u8]) -> Vec<String> {
     let rows = std::str::from_utf8(out).unwrap().lines();
-    rows.map(|row| row.split_whitespace().nth(2).unwrap().to_owned())
+    rows.map(|row| row.split_whitespace().nth(3).unwrap().to_owned())
         .collect()
 }
 
