@@ -1,4 +1,4 @@
-"""Reads the built site as a reader does: every link, the navigation, the search, and the pictures."""
+"""Reads the built site as a reader does: every link that stays in it, the navigation, the search, and the pictures."""
 
 import json
 import posixpath
@@ -114,8 +114,8 @@ def main(directory):
             problems.append(f"{name}: lacks the generated row of `{row}`")
     if problems:
         sys.exit("\n".join(problems))
-    links = sum(len(page.links) for page in pages.values())
-    print(f"site: {len(pages)} pages, {links} links and pictures, none dead")
+    inside = sum(resolved(name, target) is not None for name, page in pages.items() for target in page.links)
+    print(f"site: {len(pages)} pages, {inside} links and pictures within them, none dead")
 
 
 if __name__ == "__main__":
