@@ -79,10 +79,14 @@ fn the_checks_measure_the_tests_of_the_code_that_decides() {
 #[test]
 fn the_workflows_and_the_checks_name_one_toolchain() {
     let toolchain = read(".ci/toolchain");
-    let version = toolchain.lines().find_map(|line| line.strip_prefix("version="));
+    let version = toolchain
+        .lines()
+        .find_map(|line| line.strip_prefix("version="));
     let version = version.unwrap();
     for (path, text) in texts(&[".github/workflows"]) {
-        let named = text.lines().find_map(|line| line.strip_prefix("  RUSTUP_TOOLCHAIN: "));
+        let named = text
+            .lines()
+            .find_map(|line| line.strip_prefix("  RUSTUP_TOOLCHAIN: "));
         assert_eq!(named, Some(version), "{path}");
     }
     assert!(read("Cargo.toml").contains(&format!("rust-version = \"{}\"\n", &version[..4])));

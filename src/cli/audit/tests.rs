@@ -55,7 +55,11 @@ fn each_end_has_its_code_and_says_why() {
     };
     let one = line("00000000000000a1");
     let whole = write("whole", format!("{one}\n").as_bytes());
-    check(&[&whole], Exit::Success, "chain intact: 1 record(s), 1 run(s)");
+    check(
+        &[&whole],
+        Exit::Success,
+        "chain intact: 1 record(s), 1 run(s)",
+    );
     let newer = one.replace("\"version\":1", "\"version\":2");
     let newer = write("newer", format!("{newer}\n").as_bytes());
     check(

@@ -73,7 +73,11 @@ fn failed(error: &ChainError) -> (Exit, String) {
 
 fn tell(args: &AuditVerifyArgs, chain: &ChainVerifier, out: &mut dyn Write) -> io::Result<()> {
     let (records, runs) = (chain.records(), chain.runs());
-    writeln!(out, "chain intact: {records} record(s), {} run(s)", runs.len())?;
+    writeln!(
+        out,
+        "chain intact: {records} record(s), {} run(s)",
+        runs.len()
+    )?;
     if chain.beginning() == Beginning::Later {
         writeln!(
             out,
