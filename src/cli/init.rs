@@ -5,6 +5,7 @@ mod failure;
 mod gate_text;
 mod listing;
 mod report;
+mod shown_launch;
 mod sources;
 mod wrapping;
 
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 use super::args::InitArgs;
 use super::exit::{Exit, heard};
 use crate::findings::printable;
+use crate::guard::secrets::SecretRules;
 
 use self::directory::GateDirectory;
 use self::failure::InitFailure;
@@ -74,7 +76,7 @@ fn init(args: &InitArgs, out: &mut dyn Write, stderr: &mut dyn Write) -> Result<
         return wrap_again(args, &dir, &sources, &servers, out, stderr);
     }
     let place = GateDirectory::place(&dir)?;
-    confirm(args, Question::Start(&servers), out)?;
+    confirm(args, Question::Start(&servers, &sources), out)?;
     let listing = Listing::of(&servers, &dir, stderr)?;
     let directory = GateDirectory::write(place, &servers, &listing)?;
     let told = InitReport {
@@ -134,7 +136,7 @@ fn absolute(dir: &Path) -> Result<PathBuf, InitFailure> {
 #[derive(Clone, Copy)]
 enum Question<'q> {
     /// A project's file may name any program.
-    Start(&'q GateServers),
+    Start(&'q GateServers, &'q Sources),
     Wrap(&'q Sources),
 }
 
@@ -145,11 +147,14 @@ fn confirm(
     out: &mut dyn Write,
 ) -> Result<(), InitFailure> {
     let (what, unnamed) = match question {
-        Question::Start(_) if !args.from.is_empty() => return Ok(()),
-        Question::Start(servers) => {
-            for (key, program) in servers.programs() {
-                let program = printable(&program);
-                writeln!(out, "  {key}: {program}")?;
+        Question::Start(..) if !args.from.is_empty() => return Ok(()),
+        Question::Start(servers, sources) => {
+            let rules = SecretRules::builtin();
+            for (at, path) in sources.paths().enumerate() {
+                writeln!(out, "{}", printable(&path.display().to_string()))?;
+                for (key, launch) in servers.launches_of(at) {
+                    writeln!(out, "  {key}: {}", shown_launch::shown(launch, &rules))?;
+                }
             }
             ("start these servers once", InitFailure::StartsUnasked)
         }

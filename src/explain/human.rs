@@ -121,6 +121,15 @@ impl Explanation {
             }
     }
 
+    /// Policies have forbidden it, as a gate has recorded.
+    pub(super) fn was_forbidden(&self) -> bool {
+        self.recorded
+            && self.decision == Some(ExplainedDecision::Deny)
+            && self.permitted.is_none()
+            && !self.policies.is_empty()
+            && !self.is_decided_elsewhere()
+    }
+
     /// Policies permitted it, and the gate refuses it all the same.
     fn is_refused_though_permitted(&self) -> bool {
         let mut questions = self.questions.iter();

@@ -56,7 +56,9 @@ pub enum RecordError {
     Missing(&'static str),
     #[error("no record has the {0}")]
     NoSuch(RecordSelector),
-    #[error("{0} records have the {1}, of different runs of the gate; give the line itself")]
+    #[error(
+        "{0} records have the {1}, of different runs of the gate: give the line itself, or of a denial its reference (`--record`)"
+    )]
     Ambiguous(usize, RecordSelector),
     #[error(
         "the record {seq} has the {which} and tells only what came of the request, whose own record is \
@@ -260,6 +262,14 @@ impl RecordedMessage {
             .flat_map(|it| &mut it.policies)
         {
             policy.decided = self.policies.contains(&policy.id);
+        }
+        if explanation.was_forbidden() {
+            // Judged again with what the record has, it may pass: arguments are missing, or policies are others.
+            for question in &mut explanation.questions {
+                if question.decision == ExplainedDecision::Allow {
+                    question.decision = ExplainedDecision::Unknown;
+                }
+            }
         }
         if !same {
             let then = self.revision.as_deref().unwrap_or("none");

@@ -13,6 +13,7 @@ use super::gate_file::{ConfigLoader, ConfiguredPolicies};
 use super::load::{self, Problems, Suite};
 use super::mutate::{self, Mutants, Mutation};
 use super::report::{NotRun, Report, RunOutcome, SuiteReport, TestReport};
+use super::survey;
 use super::test_runner::{STACK_BYTES, report, timed_runtime};
 use crate::gate;
 use crate::policy::PolicyErrors;
@@ -63,6 +64,7 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
 /// # Errors
 /// As [`run`].
 pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, NotRun> {
+    no_pack_is_untested(settings)?;
     let mut suites = load::load(
         &settings.paths,
         settings.configured.as_ref(),
@@ -81,6 +83,24 @@ pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, N
         }
         None => Err(failed()),
     }
+}
+
+/// Under a least coverage a pack without tests is an error: nothing else would tell that its tests were lost.
+fn no_pack_is_untested(settings: &Settings) -> Result<(), Problems> {
+    let here = [PathBuf::from(".")];
+    let paths = match (&*settings.paths, &settings.configured, settings.coverage) {
+        ([], None, WantedCoverage::AtLeast(1..)) => &here[..],
+        (paths, _, WantedCoverage::AtLeast(1..)) => paths,
+        _ => return Ok(()),
+    };
+    let packs = survey::untested(paths);
+    if packs.is_empty() {
+        return Ok(());
+    }
+    Err(Problems {
+        fixtures: packs.iter().map(|pack| find::nothing(pack)).collect(),
+        policies: Vec::new(),
+    })
 }
 
 fn failed() -> NotRun {

@@ -98,6 +98,18 @@ fn below(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> 
     Ok(())
 }
 
+/// The packs below some paths of which those paths name no test.
+pub(super) fn untested(paths: &[PathBuf]) -> Vec<PathBuf> {
+    // A path that cannot be read is reported by what runs its tests.
+    let (Ok(packs), Ok(fixtures)) = (packs(paths), find::find(paths)) else {
+        return Vec::new();
+    };
+    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
+    let tested: BTreeSet<_> = fixtures.iter().flat_map(|it| &it.pack).map(real).collect();
+    let packs = packs.into_iter();
+    packs.filter(|pack| !tested.contains(&real(pack))).collect()
+}
+
 fn nothing(path: &Path) -> FixtureProblem {
     FixtureProblem::about(path, "check::nothing_found", "no policies are here").with_help(
         "name directories with policies, or directories of such; or a configuration with \

@@ -183,14 +183,11 @@ impl GateServers {
         })
     }
 
-    /// Each key with its program or the beginning of its URL, without arguments, paths and queries, which may be secret.
-    pub(super) fn programs(&self) -> impl Iterator<Item = (&str, String)> {
-        self.servers.iter().map(|server| {
-            let program = match &server.gate.launch {
-                GateLaunch::Command { command, .. } => command.first().cloned(),
-                GateLaunch::Url { url, .. } => Some(origin(url)),
-            };
-            (server.key.as_str(), program.unwrap_or_default())
+    /// What starts or is reached for the entries of a file.
+    pub(super) fn launches_of(&self, source: usize) -> impl Iterator<Item = (&str, &GateLaunch)> {
+        self.entries_of(source).filter_map(|(_, key)| {
+            let server = self.servers.iter().find(|server| server.key == key)?;
+            Some((key, &server.gate.launch))
         })
     }
 
@@ -311,12 +308,6 @@ fn not_taken(entry: &Entry, key: &str, errors: &ConfigErrors) -> String {
         text.extend(help);
     }
     printable(&text)
-}
-
-/// `https://mcp.example.com`
-fn origin(url: &str) -> String {
-    let parts: Vec<&str> = url.split('/').take(3).collect();
-    parts.join("/")
 }
 
 /// A variable that has no value here.

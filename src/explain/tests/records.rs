@@ -35,6 +35,26 @@ fn a_record_with_arguments_is_explained_by_them() {
 }
 
 #[test]
+fn a_recorded_refusal_by_a_policy_is_no_permit_where_the_arguments_are_missing() {
+    let pack = pack();
+    let policies =
+        r#"@id("all") permit (principal, action == Mcp::Action::"call_tool", resource);"#;
+    fs::write(pack.path().join("policies.cedar"), policies).unwrap();
+    let members = r#""stage":"decide","policies":["lock.arguments"],"reason":{"code":"arguments"}"#;
+    let record = line(7, "tool_call", "BLOCK", members);
+    let recorded = RecordedMessage::read(&record).unwrap();
+    let request = ExplainRequest::Recorded(Box::new(recorded));
+    let explanation = explained(&pack, &request, "nightly", NOW);
+    assert_eq!(explanation.decision, Some(ExplainedDecision::Deny));
+    let questions = explanation.questions.iter();
+    let decisions: Vec<_> = questions.map(|question| question.decision).collect();
+    assert_eq!(decisions, [ExplainedDecision::Unknown]);
+    let human = human(&pack, &explanation, PolicyScope::Nearest);
+    let because = "because   `lock.arguments` forbids it (recorded)";
+    assert!(human.contains(because), "{human}");
+}
+
+#[test]
 fn what_arguments_repeat_of_earlier_results_is_in_no_record_and_in_no_typed_message() {
     let pack = pack();
     let policies = r#"@id("read")

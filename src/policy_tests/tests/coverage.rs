@@ -271,3 +271,38 @@ fn of_a_list_the_rules_on_listing_are_seen() {
     check("'y'", "", 0);
     check("'x', 'y'", "'x'", 1);
 }
+
+#[test]
+fn a_pack_that_has_lost_its_tests_is_an_error_where_coverage_is_asked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    for (file, text) in [
+        ("a/p.cedar", POLICIES),
+        ("a/tests/t.toml", TESTS),
+        ("b/p.cedar", POLICIES),
+        ("b/test/t.toml", TESTS),
+    ] {
+        let file = dir.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+    }
+    let check = |paths: &[&str], coverage, expected: &[&str]| {
+        let paths: Vec<PathBuf> = paths.iter().map(|path| dir.path().join(path)).collect();
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let mut settings = settings(&paths);
+        settings.coverage = coverage;
+        let problems = match run(&settings) {
+            Ok(_) => Vec::new(),
+            Err(not_run) => not_run.diagnostics().map(ToString::to_string).collect(),
+        };
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|pack| format!("`{}`: no tests are here", dir.path().join(pack).display()))
+            .collect();
+        assert_eq!(problems, expected, "{paths:?} {coverage:?}");
+    };
+    check(&[""], WantedCoverage::AtLeast(1), &["b"]);
+    check(&["a"], WantedCoverage::AtLeast(1), &[]);
+    // It is tested from elsewhere.
+    check(&["a", "b/test/t.toml"], WantedCoverage::AtLeast(1), &[]);
+    check(&[""], WantedCoverage::Told, &[]);
+}
