@@ -137,7 +137,7 @@ fn lock(source: &ToolsSource, force: Force, out: &mut dyn Write) -> Result<Exit,
         Format::Human => {
             let file = asked.place.shown();
             let count = asked.offered.names().count();
-            let word = if write { "holds now" } else { "holds already" };
+            let word = if write { "now holds" } else { "already holds" };
             writeln!(out, "{file} {word} the definitions of {count} tool(s)")?;
             left_out(&asked, out)?;
         }

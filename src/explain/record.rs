@@ -57,7 +57,7 @@ pub enum RecordError {
     #[error("no record has the {0}")]
     NoSuch(RecordSelector),
     #[error(
-        "{0} records have the {1}, of different runs of the gate: give the line itself, or of a denial its reference (`--record`)"
+        "{0} records have the {1}, of different runs of the gate: send the line on standard input, or name a denial by its reference (`--record`)"
     )]
     Ambiguous(usize, RecordSelector),
     #[error(
@@ -263,8 +263,10 @@ impl RecordedMessage {
         {
             policy.decided = self.policies.contains(&policy.id);
         }
-        if explanation.was_forbidden() {
-            // Judged again with what the record has, it may pass: arguments are missing, or policies are others.
+        let mut questions = explanation.questions.iter();
+        let is_denied_again = questions.any(|it| it.decision == ExplainedDecision::Deny);
+        if explanation.was_forbidden() && !is_denied_again {
+            // The policies may permit it now: the record lacks the arguments, or the policies have changed.
             for question in &mut explanation.questions {
                 if question.decision == ExplainedDecision::Allow {
                     question.decision = ExplainedDecision::Unknown;

@@ -156,7 +156,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> FixtureProblem {
     FixtureProblem::about(path, "test::unreadable", format!("cannot be read: {error}"))
 }
 
-pub(super) fn nothing(path: &Path) -> FixtureProblem {
+fn nothing(path: &Path) -> FixtureProblem {
     FixtureProblem::about(path, "test::nothing_found", "no tests are here").with_help(
         "a pack is a directory with policies and fixtures (`*.toml`) below `tests/`; name packs, \
          directories of packs, or fixtures",

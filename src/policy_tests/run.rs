@@ -64,12 +64,12 @@ pub fn run(settings: &Settings) -> Result<Report, NotRun> {
 /// # Errors
 /// As [`run`].
 pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, NotRun> {
-    no_pack_is_untested(settings)?;
     let mut suites = load::load(
         &settings.paths,
         settings.configured.as_ref(),
         settings.reads,
     )?;
+    no_pack_is_untested(&suites, settings)?;
     let left_out = match &settings.filter {
         Some(filter) => keep(&mut suites, filter)?,
         None => 0,
@@ -86,19 +86,26 @@ pub fn run_telling(settings: &Settings, progress: &Progress) -> Result<Report, N
 }
 
 /// Under a least coverage a pack without tests is an error: nothing else would tell that its tests were lost.
-fn no_pack_is_untested(settings: &Settings) -> Result<(), Problems> {
+fn no_pack_is_untested(suites: &[Suite], settings: &Settings) -> Result<(), Problems> {
     let here = [PathBuf::from(".")];
     let paths = match (&*settings.paths, &settings.configured, settings.coverage) {
         ([], None, WantedCoverage::AtLeast(1..)) => &here[..],
         (paths, _, WantedCoverage::AtLeast(1..)) => paths,
         _ => return Ok(()),
     };
-    let packs = survey::untested(paths);
+    let loaded: Vec<&Path> = suites.iter().filter_map(|it| it.pack.as_deref()).collect();
+    let packs = survey::untested(paths, &loaded);
     if packs.is_empty() {
         return Ok(());
     }
+    let untested = |pack: &PathBuf| {
+        let problem = "it has policies, and no test loads them";
+        FixtureProblem::about(pack, "test::nothing_found", problem).with_help(
+            "fixtures (`*.toml`) of a pack are below `tests/` in its directory; `--min-coverage` asks for some",
+        )
+    };
     Err(Problems {
-        fixtures: packs.iter().map(|pack| find::nothing(pack)).collect(),
+        fixtures: packs.iter().map(untested).collect(),
         policies: Vec::new(),
     })
 }

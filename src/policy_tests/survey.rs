@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use super::errors::{FixtureErrors, FixtureProblem};
 use super::find;
@@ -98,16 +99,25 @@ fn below(path: &Path, depth: usize, found: &mut Vec<PathBuf>) -> io::Result<()> 
     Ok(())
 }
 
-/// The packs below some paths of which those paths name no test.
-pub(super) fn untested(paths: &[PathBuf]) -> Vec<PathBuf> {
-    // A path that cannot be read is reported by what runs its tests.
-    let (Ok(packs), Ok(fixtures)) = (packs(paths), find::find(paths)) else {
-        return Vec::new();
-    };
-    let real = |path: &PathBuf| std::fs::canonicalize(path).ok();
-    let tested: BTreeSet<_> = fixtures.iter().flat_map(|it| &it.pack).map(real).collect();
-    let packs = packs.into_iter();
-    packs.filter(|pack| !tested.contains(&real(pack))).collect()
+/// The packs that these paths name and that have no tests, without those whose policies some test loads.
+pub(super) fn untested(paths: &[PathBuf], loaded: &[&Path]) -> Vec<PathBuf> {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let loaded: Vec<PathBuf> = loaded.iter().filter_map(|dir| real(dir)).collect();
+    let mut seen = BTreeSet::new();
+    // A path that names no pack may name fixtures.
+    let named = paths.iter().map(|path| packs(slice::from_ref(path)));
+    let mut named: Vec<PathBuf> = named.filter_map(Result::ok).flatten().collect();
+    named.retain(|pack| {
+        if find::tests_of(pack).is_ok_and(|tests| !tests.is_empty()) {
+            return false;
+        }
+        let is_new = |pack: PathBuf| {
+            let is_loaded = loaded.iter().any(|dir| pack.starts_with(dir));
+            !is_loaded && seen.insert(pack)
+        };
+        real(pack).is_some_and(is_new)
+    });
+    named
 }
 
 fn nothing(path: &Path) -> FixtureProblem {

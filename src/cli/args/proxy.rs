@@ -44,7 +44,7 @@ pub struct ProxyArgs {
     )]
     pub other_methods: Option<OtherMethods>,
 
-    /// Evaluate the policies in this directory; tools of `--allow` are permitted as by one more policy.
+    /// Evaluate the policies in this directory. `--allow` adds a policy that permits its tools.
     #[arg(long, value_name = "DIR")]
     pub policies: Option<PathBuf>,
 

@@ -69,7 +69,7 @@ fn a_lock_is_written_once_and_never_replaced_unasked() {
         (exit, &*out),
         (
             Exit::Success,
-            "tools.lock holds now the definitions of 2 tool(s)\n"
+            "tools.lock now holds the definitions of 2 tool(s)\n"
         )
     );
     let first = desk.lock();
@@ -80,7 +80,7 @@ fn a_lock_is_written_once_and_never_replaced_unasked() {
         (exit, &*out),
         (
             Exit::Success,
-            "tools.lock holds already the definitions of 2 tool(s)\n"
+            "tools.lock already holds the definitions of 2 tool(s)\n"
         )
     );
     desk.offer(&[SUM]);
@@ -269,7 +269,7 @@ fn what_cannot_be_locked_is_left_out_and_named() {
     let told = "left out, and not approved: `a\\u001b[2J`: its `name` has control characters\n";
     let desk = RecordedList::new(&[ECHO, odd, SUM]);
     let (exit, out, err) = desk.run("lock");
-    let locked = "tools.lock holds now the definitions of 2 tool(s)\n";
+    let locked = "tools.lock now holds the definitions of 2 tool(s)\n";
     assert_eq!(
         (exit, out, &*err),
         (Exit::Drift, format!("{locked}{told}"), "")

@@ -292,16 +292,25 @@ fn a_pack_that_has_lost_its_tests_is_an_error_where_coverage_is_asked_for() {
         settings.coverage = coverage;
         let problems = match run(&settings) {
             Ok(_) => Vec::new(),
-            Err(not_run) => not_run.diagnostics().map(ToString::to_string).collect(),
+            Err(not_run) => not_run.fixtures.unwrap().problems,
         };
+        let problems: Vec<_> = problems.iter().map(|it| it.message.as_str()).collect();
         let expected: Vec<_> = expected
             .iter()
-            .map(|pack| format!("`{}`: no tests are here", dir.path().join(pack).display()))
+            .map(|pack| {
+                let pack = dir.path().join(pack);
+                format!(
+                    "`{}`: it has policies, and no test loads them",
+                    pack.display()
+                )
+            })
             .collect();
         assert_eq!(problems, expected, "{paths:?} {coverage:?}");
     };
     check(&[""], WantedCoverage::AtLeast(1), &["b"]);
     check(&["a"], WantedCoverage::AtLeast(1), &[]);
+    check(&["a/tests", ""], WantedCoverage::AtLeast(1), &["b"]);
+    check(&["b/test", "a"], WantedCoverage::AtLeast(1), &[]);
     // It is tested from elsewhere.
     check(&["a", "b/test/t.toml"], WantedCoverage::AtLeast(1), &[]);
     check(&[""], WantedCoverage::Told, &[]);
