@@ -108,7 +108,7 @@ mod tests {
             &["env", "TOKEN=hunter2", "--auth", "-v", "z"],
             "env TOKEN=… --auth -v z",
         );
-        let token = format!("ghp_{}", &"a1B2c3D4e5".repeat(4)[..36]);
+        let token = format!("ghp_{}a1B2c3", "a1B2c3D4e5".repeat(3));
         check(&["x", &token], "x [redacted:github-token]");
     }
 
