@@ -9,6 +9,12 @@ use seccompiler::{BackendError, SeccompRule};
 
 use super::call_rules::{Refused, equal, refuse, unequal};
 
+/// The call's number, which the library does not name for musl on aarch64.
+#[cfg(all(target_arch = "aarch64", target_env = "musl"))]
+const KEXEC_FILE_LOAD: i64 = 294;
+#[cfg(not(all(target_arch = "aarch64", target_env = "musl")))]
+const KEXEC_FILE_LOAD: i64 = libc::SYS_kexec_file_load;
+
 /// Calls that no server needs, whatever their arguments.
 const ALWAYS: &[i64] = &[
     // Memory, messages and semaphores of System V, and the queues of POSIX: for whoever has the number
@@ -43,7 +49,7 @@ const ALWAYS: &[i64] = &[
     libc::SYS_delete_module,
     libc::SYS_finit_module,
     libc::SYS_init_module,
-    libc::SYS_kexec_file_load,
+    KEXEC_FILE_LOAD,
     libc::SYS_kexec_load,
     libc::SYS_perf_event_open,
     libc::SYS_quotactl,
