@@ -32,10 +32,11 @@ pub(super) fn shown(launch: &GateLaunch, rules: &SecretRules) -> String {
             }
             line
         }
-        // Paths and queries may be secret.
+        // Paths, queries and what stands before `@` may be secret.
         GateLaunch::Url { url, .. } => {
             let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
             let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+            let host = host.rsplit('@').next().unwrap_or_default();
             printable(&format!("{scheme}://{host}"))
         }
     }
@@ -126,7 +127,11 @@ mod tests {
             shown(&launch, &rules),
             r#"./server, in "/tmp/a b", with NODE_OPTIONS "A, in B""#
         );
-        for url in ["https://a.example/secret?b", "https://a.example?secret"] {
+        for url in [
+            "https://a.example/secret?b",
+            "https://a.example?secret",
+            "https://u:secret@a.example/x@y",
+        ] {
             let (url, token) = (url.to_owned(), None);
             assert_eq!(
                 shown(&GateLaunch::Url { url, token }, &rules),
