@@ -7,15 +7,17 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http_body_util::{BodyExt as _, Limited};
-use reqwest::header::{ACCEPT, CONTENT_TYPE};
-use reqwest::redirect::Policy;
-use reqwest::{Client, RequestBuilder, StatusCode};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, StatusCode};
+use tokio::time::timeout;
 use url::Url;
 
 use super::args::{ApprovalsArgs, ApprovalsCommand, Format, GateArgs};
 use super::exit::Exit;
 use crate::consent::{block, quoted, shown};
+use crate::outward::{self, Connections, Connector, Resolver, innermost};
 use crate::upstream::http::{HttpClientError, client_tls};
 use crate::wire::{Document, JsonError, Limits, Value};
 
@@ -39,6 +41,8 @@ enum ApprovalsFailure {
     NoToken,
     #[error("the token file `{}` cannot be read: {cause}", path.display())]
     TokenFile { path: PathBuf, cause: io::Error },
+    #[error("the token has characters that no header can hold")]
+    OddToken,
     #[error("`{0}` is not a number that `approvals list` shows")]
     Number(String),
     #[error("{0}")]
@@ -118,37 +122,40 @@ fn ask(gate: &GateArgs, path: &str, body: Option<String>) -> Result<String, Appr
     let url = place(&gate.url)?;
     let token = token(gate.token_file.as_deref())?;
     let tls = client_tls(&url, gate.ca_file.as_deref())?;
-    let unreachable = |cause: &dyn std::error::Error| ApprovalsFailure::Unreachable(chain(cause));
-    let client = Client::builder()
-        .tls_backend_preconfigured(tls)
-        .redirect(Policy::none())
-        .no_proxy()
-        .timeout(PATIENCE)
-        .build()
-        .map_err(|cause| unreachable(&cause))?;
+    let connections = Connector::to(&url, tls, Resolver::system(), PATIENCE).connections();
     let url = url.join(path).map_err(|_| ApprovalsFailure::Url)?;
-    let request = match body {
-        None => client.get(url),
-        Some(body) => client
-            .post(url)
-            .header(CONTENT_TYPE, "application/json")
-            .body(body),
-    };
-    let request = request
+    let mut authorization =
+        HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| ApprovalsFailure::OddToken)?;
+    authorization.set_sensitive(true);
+    let request = Request::builder()
+        .uri(url.as_str())
         .header(ACCEPT, "application/json")
-        .bearer_auth(token);
+        .header(USER_AGENT, outward::USER_AGENT)
+        .header(AUTHORIZATION, authorization);
+    let request = match body {
+        None => request.body(Full::default()),
+        Some(body) => request
+            .method(Method::POST)
+            .header(CONTENT_TYPE, "application/json")
+            .body(Full::from(body)),
+    };
+    let request = request.map_err(|cause| ApprovalsFailure::Unreachable(cause.to_string()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(exchange(request))
+    let exchange = async { timeout(PATIENCE, exchange(&connections, &request)).await };
+    let late = || ApprovalsFailure::Unreachable("it took too long".to_owned());
+    runtime.block_on(exchange).unwrap_or_else(|_| Err(late()))
 }
 
-async fn exchange(request: RequestBuilder) -> Result<String, ApprovalsFailure> {
-    let unreachable = |cause: &dyn std::error::Error| ApprovalsFailure::Unreachable(chain(cause));
-    let response = request.send().await.map_err(|cause| unreachable(&cause))?;
+async fn exchange(
+    connections: &Connections,
+    request: &Request<Full<Bytes>>,
+) -> Result<String, ApprovalsFailure> {
+    let response = connections.send(|| request.clone()).await;
+    let response = response.map_err(|cause| ApprovalsFailure::Unreachable(innermost(&cause)))?;
     let status = response.status();
-    let body = reqwest::Body::from(response);
-    let bytes = Limited::new(body, LONGEST).collect().await;
+    let bytes = Limited::new(response.into_body(), LONGEST).collect().await;
     let bytes = bytes
         .map_err(|cause| ApprovalsFailure::Unreachable(cause.to_string()))?
         .to_bytes();
@@ -309,15 +316,4 @@ fn one(item: Value<'_>, out: &mut dyn Write) -> Result<(), ApprovalsFailure> {
         }
     }
     Ok(())
-}
-
-fn chain(cause: &dyn std::error::Error) -> String {
-    let mut text = cause.to_string();
-    let mut next = cause.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }

@@ -2,7 +2,7 @@
 //! connected to.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Lookups {
     }
 
     /// A lookup keeps its place until it ends, also after its server has stopped waiting.
-    async fn look_up(&self, host: String) -> io::Result<Vec<IpAddr>> {
+    async fn look_up(&self, host: String) -> io::Result<Vec<SocketAddr>> {
         let place = Arc::clone(&self.places).acquire_owned().await;
         let place = place.map_err(io::Error::other)?;
         let source = Arc::clone(&self.source);
@@ -61,7 +61,7 @@ pub(super) async fn connect(
     let addresses = addresses(listed, lookups, to).await?;
     let mut refusal = EgressRefusal::Address;
     for address in addresses.into_iter().take(MAX_ADDRESSES) {
-        match in_time(TcpStream::connect((address, to.port()))).await {
+        match in_time(TcpStream::connect(address)).await {
             Ok(stream) => {
                 // Small writes of TLS must not wait for each other; without it they only do.
                 let _ = stream.set_nodelay(true);
@@ -78,13 +78,16 @@ async fn addresses(
     listed: &Destinations,
     lookups: &Lookups,
     to: &Destination,
-) -> Result<Vec<IpAddr>, EgressRefusal> {
+) -> Result<Vec<SocketAddr>, EgressRefusal> {
     if let Some(address) = to.address() {
-        return Ok(vec![address]);
+        return Ok(vec![SocketAddr::new(address, to.port())]);
     }
     let found = in_time(lookups.look_up(to.host().to_owned())).await;
     let mut found = found.map_err(|cause| EgressRefusal::Lookup(cause.to_string()))?;
-    found.retain(|address| listed.may_lead_to(*address, to.port()));
+    found.retain(|address| listed.may_lead_to(address.ip(), to.port()));
+    for address in &mut found {
+        address.set_port(to.port());
+    }
     if found.is_empty() {
         return Err(EgressRefusal::Address);
     }

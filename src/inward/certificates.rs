@@ -12,7 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{InconsistentKeys, RootCertStore, ServerConfig};
 use secrecy::zeroize::Zeroizing;
-use x509_parser::parse_x509_certificate;
+
+use super::validity::{seconds, validity};
 
 /// The files, all of them PEM.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -158,18 +159,17 @@ impl TlsTexts {
         let fault =
             |cause: &str, remedy| self.fault(TlsFile::Certificate, cause.to_owned(), remedy);
         let own = chain.first().map(AsRef::as_ref).unwrap_or_default();
-        let (_, own) = parse_x509_certificate(own)
+        let [from, until] = validity(own)
             .map_err(|_| fault("its first certificate cannot be read", CERTIFICATE))?;
-        let (from, until) = (own.validity.not_before, own.validity.not_after);
-        if now > until.timestamp() {
-            let cause = format!("the certificate has expired on {until}");
+        if now > seconds(until) {
+            let cause = format!("the certificate has expired on {until}Z");
             return Err(fault(&cause, RENEW));
         }
-        if now < from.timestamp() {
-            let cause = format!("the certificate is not valid before {from}");
+        if now < seconds(from) {
+            let cause = format!("the certificate is not valid before {from}Z");
             return Err(fault(&cause, RENEW));
         }
-        Ok(until.timestamp())
+        Ok(seconds(until))
     }
 
     fn config(

@@ -18,6 +18,7 @@ mod progress;
 mod protocol;
 mod socket;
 mod tls;
+mod validity;
 
 #[cfg(test)]
 mod tests;

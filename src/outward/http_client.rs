@@ -1,26 +1,30 @@
 //! One request and its whole answer.
 
-use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue,
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION,
+    USER_AGENT,
 };
-use reqwest::redirect::{Action, Attempt, Policy};
-use reqwest::{Client, RequestBuilder, Response};
+use hyper::{Method, Request, Response, Uri};
 use rustls::ClientConfig;
+use tokio::time::timeout;
 use url::Url;
 
+use super::connections::{self, Connections, Connector, innermost};
 use super::lookup::{AddressSource, Resolver, System};
 use super::url_trust::{UrlRejection, UrlTrust};
 
 /// Asks URLs of one kind. Clones share its connections.
 #[derive(Clone)]
 pub struct HttpClient {
-    http: Client,
-    whence: UrlTrust,
+    connections: Connections,
+    trust: UrlTrust,
 }
 
 /// What came back, whatever its status is.
@@ -54,59 +58,43 @@ const MAX_REDIRECTS: usize = 3;
 
 impl HttpClient {
     /// Connects to nothing yet. `tls` says which authorities are believed.
-    pub fn new(tls: ClientConfig, whence: UrlTrust) -> Result<Self, HttpError> {
-        Self::looking_up(tls, whence, Arc::new(System))
-    }
-
-    /// The same, for which a redirect is an answer like others.
-    pub fn without_redirects(tls: ClientConfig, whence: UrlTrust) -> Result<Self, HttpError> {
-        Self::with(tls, whence, Arc::new(System), Policy::none())
+    pub fn new(tls: ClientConfig, trust: UrlTrust) -> Self {
+        Self::looking_up(tls, trust, Arc::new(System))
     }
 
     /// The same with another resolver than the system's.
-    pub fn looking_up(
-        tls: ClientConfig,
-        whence: UrlTrust,
-        lookup: Arc<dyn AddressSource>,
-    ) -> Result<Self, HttpError> {
-        Self::with(tls, whence, lookup, Policy::custom(redirected))
+    pub fn looking_up(tls: ClientConfig, trust: UrlTrust, lookup: Arc<dyn AddressSource>) -> Self {
+        let connector = Connector::new(tls, Resolver::trusting(trust, lookup), CONNECT);
+        Self {
+            connections: connector.connections(),
+            trust,
+        }
     }
 
-    fn with(
-        tls: ClientConfig,
-        whence: UrlTrust,
-        lookup: Arc<dyn AddressSource>,
-        redirects: Policy,
-    ) -> Result<Self, HttpError> {
-        // No proxy, cookie, `Referer` or compression, as to the server: nothing that the
-        // configuration did not name decides whose words are believed.
-        let http = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .referer(false)
-            .redirect(redirects)
-            .user_agent(concat!("mcp-protector/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT)
-            .timeout(PATIENCE)
-            .dns_resolver(Resolver { whence, lookup })
-            .build()
-            .map_err(|error| told(&error))?;
-        Ok(Self { http, whence })
-    }
-
-    /// An answer of at most `most` bytes, within 10 seconds.
+    /// An answer of at most `most` bytes, within 10 seconds. Follows redirects within the origin.
     pub async fn get(
         &self,
         url: &Url,
         accept: &'static str,
         most: usize,
     ) -> Result<HttpResponse, HttpError> {
-        let request = self.http.get(url.clone());
-        let request = request.header(ACCEPT, HeaderValue::from_static(accept));
-        self.ask(url, request, most).await
+        self.trust.check(url)?;
+        in_time(async {
+            let mut url = url.clone();
+            for _ in 0..MAX_REDIRECTS {
+                let response = self.ask(&get(&url, accept)?).await?;
+                match redirect(&url, &response) {
+                    Some(next) => url = next,
+                    None => return whole(response, most).await,
+                }
+            }
+            whole(self.ask(&get(&url, accept)?).await?, most).await
+        })
+        .await
     }
 
-    /// The same for a form; `authorization` should be marked as sensitive.
+    /// The same for a form; `authorization` should be marked as sensitive. A redirect is an answer
+    /// like others: what a form holds goes to one URL.
     pub async fn post(
         &self,
         url: &Url,
@@ -114,35 +102,20 @@ impl HttpClient {
         authorization: Option<HeaderValue>,
         most: usize,
     ) -> Result<HttpResponse, HttpError> {
-        let mut request = self
-            .http
-            .post(url.clone())
-            .header(ACCEPT, HeaderValue::from_static("application/json"))
-            .header(
-                CONTENT_TYPE,
-                HeaderValue::from_static("application/x-www-form-urlencoded"),
-            );
+        self.trust.check(url)?;
+        let mut request = request(Method::POST, url, "application/json", form.into())?;
+        let headers = request.headers_mut();
+        let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, content_type);
         if let Some(authorization) = authorization {
-            request = request.header(AUTHORIZATION, authorization);
+            headers.insert(AUTHORIZATION, authorization);
         }
-        self.ask(url, request.body(form), most).await
+        in_time(async { whole(self.ask(&request).await?, most).await }).await
     }
 
-    async fn ask(
-        &self,
-        url: &Url,
-        request: RequestBuilder,
-        most: usize,
-    ) -> Result<HttpResponse, HttpError> {
-        self.whence.check(url)?;
-        let request = request.header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        let mut response = request.send().await.map_err(|error| told(&error))?;
-        let body = body(&mut response, most).await?;
-        Ok(HttpResponse {
-            status: response.status().as_u16(),
-            headers: std::mem::take(response.headers_mut()),
-            body,
-        })
+    async fn ask(&self, request: &Request<Full<Bytes>>) -> Result<Response<Incoming>, HttpError> {
+        let response = self.connections.send(|| request.clone()).await;
+        response.map_err(|error| HttpError::Unreachable(innermost(&error)))
     }
 }
 
@@ -162,53 +135,75 @@ impl HttpResponse {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Asker").field(&self.whence).finish()
+        f.debug_tuple("HttpClient").field(&self.trust).finish()
     }
 }
 
-async fn body(response: &mut Response, most: usize) -> Result<Vec<u8>, HttpError> {
-    let said = response.content_length().unwrap_or_default();
+async fn in_time<T>(asking: impl Future<Output = Result<T, HttpError>>) -> Result<T, HttpError> {
+    let late = || HttpError::Unreachable("it took too long".to_owned());
+    timeout(PATIENCE, asking).await.map_err(|_| late())?
+}
+
+fn get(url: &Url, accept: &'static str) -> Result<Request<Full<Bytes>>, HttpError> {
+    request(Method::GET, url, accept, Bytes::new())
+}
+
+fn request(
+    method: Method,
+    url: &Url,
+    accept: &'static str,
+    body: Bytes,
+) -> Result<Request<Full<Bytes>>, HttpError> {
+    let place = Uri::try_from(url.as_str());
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = method;
+    *request.uri_mut() = place.map_err(|error| HttpError::Unreachable(innermost(&error)))?;
+    for (name, value) in [
+        (ACCEPT, accept),
+        (ACCEPT_ENCODING, "identity"),
+        (USER_AGENT, connections::USER_AGENT),
+    ] {
+        let headers = request.headers_mut();
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    Ok(request)
+}
+
+/// Where a redirect leads, if it is one within the origin: there the address was checked already, and so
+/// was the scheme.
+fn redirect(url: &Url, response: &Response<Incoming>) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return None;
+    }
+    let place = response.headers().get(LOCATION)?.to_str().ok()?;
+    let place = url.join(place).ok()?;
+    let names_nobody = place.username().is_empty() && place.password().is_none();
+    (place.origin() == url.origin() && names_nobody).then_some(place)
+}
+
+async fn whole(response: Response<Incoming>, most: usize) -> Result<HttpResponse, HttpError> {
+    let (head, mut body) = response.into_parts();
+    let said = body.size_hint().lower();
     if usize::try_from(said).unwrap_or(usize::MAX) > most {
         return Err(HttpError::TooLong(most));
     }
-    let mut body = Vec::new();
-    while let Some(part) = response.chunk().await.map_err(|error| told(&error))? {
-        if body.len().saturating_add(part.len()) > most {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| HttpError::Unreachable(innermost(&error)))?;
+        let Ok(part) = frame.into_data() else {
+            continue;
+        };
+        if bytes.len().saturating_add(part.len()) > most {
             return Err(HttpError::TooLong(most));
         }
-        body.extend_from_slice(&part);
+        bytes.extend_from_slice(&part);
     }
-    Ok(body)
+    Ok(HttpResponse {
+        status: head.status.as_u16(),
+        headers: head.headers,
+        body: bytes,
+    })
 }
-
-/// Within one origin the address was checked already, and so was the scheme.
-fn redirected(attempt: Attempt<'_>) -> Action {
-    let asked = attempt.previous().first();
-    let near = asked.is_some_and(|asked| asked.origin() == attempt.url().origin())
-        && attempt.url().username().is_empty();
-    if near && attempt.previous().len() <= MAX_REDIRECTS {
-        attempt.follow()
-    } else {
-        attempt.stop()
-    }
-}
-
-/// The innermost cause: those round it say where it was. Bounded and escaped, since a certificate's
-/// names may be in it.
-fn told(error: &reqwest::Error) -> HttpError {
-    if error.is_timeout() {
-        return HttpError::Unreachable("it took too long".to_owned());
-    }
-    let mut innermost: &dyn Error = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    let text = innermost.to_string();
-    HttpError::Unreachable(text.escape_debug().take(MAX_CAUSE).collect())
-}
-
-/// Characters of a cause that are told.
-const MAX_CAUSE: usize = 300;
 
 #[cfg(test)]
 mod tests;

@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::GaiResolver;
+use tower_service::Service as _;
 
 use super::url_trust::{LOCALHOST, UrlTrust};
 
-/// The addresses of a name.
-pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+/// The addresses of a name. Their ports say nothing.
+pub type AddressLookup = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send>>;
 
 /// Who knows the addresses of names.
 pub trait AddressSource: fmt::Debug + Send + Sync {
@@ -24,47 +25,56 @@ pub struct System;
 
 impl AddressSource for System {
     fn look_up(&self, name: String) -> AddressLookup {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((name, 0)).await?;
-            Ok(found.map(|found| found.ip()).collect())
-        })
+        // Unlike tokio's, it takes back what waits for a thread when its caller no longer waits.
+        let name = name.parse().map_err(io::Error::other);
+        Box::pin(async move { Ok(GaiResolver::new().call(name?).await?.collect()) })
     }
 }
 
 /// Removes the addresses to which the URL must not lead. The connection is made to what
 /// this returns, and the name is not looked up again for it: what a name means a moment later (DNS
 /// rebinding) changes nothing. Addresses in the URL itself are not looked up.
-pub(super) struct Resolver {
-    pub(super) whence: UrlTrust,
-    pub(super) lookup: Arc<dyn AddressSource>,
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    /// `None`: a name may lead anywhere.
+    trust: Option<UrlTrust>,
+    lookup: Arc<dyn AddressSource>,
 }
 
-impl Resolve for Resolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let (whence, lookup) = (self.whence, Arc::clone(&self.lookup));
-        let name = name.as_str().to_owned();
-        Box::pin(async move {
-            let found = if name == LOCALHOST {
-                // That it may be asked was said before.
-                vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]
-            } else {
-                let mut found = lookup.look_up(name).await?;
-                found.retain(|address| whence.may_lead_to(*address));
-                found
-            };
-            if found.is_empty() {
-                let refused = match whence {
-                    UrlTrust::Configured => {
-                        "the name leads to this machine or to a link-local address alone"
-                    }
-                    UrlTrust::Found(_) => "the name leads to no address that may be asked",
-                };
-                return Err(io::Error::other(refused).into());
-            }
-            let found = found.into_iter();
-            // The port is that of the URL.
-            let found: Addrs = Box::new(found.map(|address| SocketAddr::new(address, 0)));
-            Ok(found)
-        })
+impl Resolver {
+    /// All addresses that the system knows.
+    pub fn system() -> Self {
+        let lookup = Arc::new(System);
+        Self {
+            trust: None,
+            lookup,
+        }
+    }
+
+    pub(super) fn trusting(trust: UrlTrust, lookup: Arc<dyn AddressSource>) -> Self {
+        let trust = Some(trust);
+        Self { trust, lookup }
+    }
+
+    /// `localhost` is this machine whatever the system says; that it may be asked was said before.
+    pub(super) async fn resolve(self, name: String) -> io::Result<Vec<SocketAddr>> {
+        if name == LOCALHOST {
+            let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];
+            return Ok(own.map(|address| SocketAddr::new(address, 0)).into());
+        }
+        let mut found = self.lookup.look_up(name).await?;
+        let Some(trust) = self.trust else {
+            return Ok(found);
+        };
+        found.retain(|address| trust.may_lead_to(address.ip()));
+        if found.is_empty() {
+            return Err(io::Error::other(match trust {
+                UrlTrust::Configured => {
+                    "the name leads to this machine or to a link-local address alone"
+                }
+                UrlTrust::Found(_) => "the name leads to no address that may be asked",
+            }));
+        }
+        Ok(found)
     }
 }

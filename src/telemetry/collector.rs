@@ -1,32 +1,38 @@
 //! The one request that a collector is sent (OTLP 1, OTLP/HTTP).
 
-use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceResponse;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
+use hyper::{Method, Request, Response, Uri};
 use prost::Message;
-use reqwest::header::{ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;
+use tokio::time::{sleep, timeout_at};
 use url::Url;
 
+use super::otlp::ExportResponse;
 use super::settings::Settings;
+use crate::outward::{self, Connections, Connector, Resolver, innermost};
 
 /// Where spans or logs are sent.
 pub(super) struct Collector {
     url: Url,
+    /// The same, as requests name it.
+    place: Uri,
     headers: HeaderMap,
-    http: Client,
+    connections: Connections,
+    /// For a request and its answer.
+    timeout: Duration,
 }
 
 /// The exporter cannot be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    #[error("{0}")]
-    Client(String),
+    #[error("no request can name `otlp_endpoint`: {0}")]
+    Endpoint(String),
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
 }
@@ -48,19 +54,10 @@ const MAX_BYTES: usize = 64 * 1024;
 impl Collector {
     /// Connects to nothing yet.
     pub(super) fn new(settings: &Settings, tls: ClientConfig) -> Result<Self, SetupError> {
-        // No proxy, redirect or compression, as to the server: nothing that the configuration did
-        // not name decides where spans go.
-        let http = Client::builder()
-            .tls_backend_preconfigured(tls)
-            .https_only(settings.url.scheme() == "https")
-            .no_proxy()
-            .referer(false)
-            .redirect(Policy::none())
-            .user_agent(concat!("mcp-protector/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(CONNECT.min(settings.timeout))
-            .timeout(settings.timeout)
-            .build()
-            .map_err(|error| SetupError::Client(causes(&error)))?;
+        let url = settings.url.clone();
+        let place = Uri::try_from(url.as_str());
+        let connect = CONNECT.min(settings.timeout);
+        let connector = Connector::to(&url, tls, Resolver::system(), connect);
         let mut headers = HeaderMap::new();
         for (name, value) in &settings.headers {
             headers.insert(name.clone(), value.clone());
@@ -70,26 +67,43 @@ impl Collector {
             HeaderValue::from_static("application/x-protobuf"),
         );
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        let agent = HeaderValue::from_static(outward::USER_AGENT);
+        headers.entry(USER_AGENT).or_insert(agent);
         Ok(Self {
-            url: settings.url.clone(),
+            place: place.map_err(|error| SetupError::Endpoint(error.to_string()))?,
+            url,
             headers,
-            http,
+            connections: connector.connections(),
+            timeout: settings.timeout,
         })
     }
 
     /// Sends spans or logs once; answers how many of them were refused.
     pub(super) async fn send(&self, items: Bytes) -> Result<u64, ExportFailure> {
-        let asked = self.http.post(self.url.clone());
-        let asked = asked.headers(self.headers.clone()).body(items).send();
-        let response = asked.await.map_err(|error| unreached(&error))?;
-        let status = response.status();
-        match status.as_u16() {
-            200 => Ok(refused(response).await),
+        let mut request = Request::new(Full::new(items));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.place.clone();
+        *request.headers_mut() = self.headers.clone();
+        let late = || ExportFailure::Passing("it does not answer in time".to_owned());
+        let deadline = sleep(self.timeout).deadline();
+        let response = timeout_at(deadline, self.connections.send(|| request.clone())).await;
+        let response = response.map_err(|_| late())?.map_err(|error| {
+            let cause = innermost(&error);
+            ExportFailure::Passing(if error.is_connect() {
+                format!("it cannot be reached: {cause}")
+            } else {
+                format!("the connection to it broke: {cause}")
+            })
+        })?;
+        match response.status().as_u16() {
+            200 => Ok(timeout_at(deadline, refused(response))
+                .await
+                .unwrap_or_default()),
             201..=299 => Ok(0),
             code @ (429 | 502 | 503 | 504) => {
                 Err(ExportFailure::Passing(format!("its status is {code}")))
             }
-            code => Err(ExportFailure::Lasting(told(code, status))),
+            code => Err(ExportFailure::Lasting(told(code))),
         }
     }
 }
@@ -109,7 +123,7 @@ impl fmt::Display for ExportFailure {
     }
 }
 
-fn told(code: u16, status: StatusCode) -> String {
+fn told(code: u16) -> String {
     let advice = match code {
         300..=399 => ", and no redirect is followed",
         401 | 403 => "; does it want another header?",
@@ -117,44 +131,19 @@ fn told(code: u16, status: StatusCode) -> String {
         415 => "; it takes no protobuf",
         _ => "",
     };
-    format!("its status is {}{advice}", status.as_u16())
+    format!("its status is {code}{advice}")
 }
 
-/// How much a collector did not take. An answer that cannot be read took all. Answers to spans and logs
+/// How much a collector did not take. An answer that cannot be read, or not in time, took all. Answers to spans and logs
 /// have the same fields.
-async fn refused(mut response: Response) -> u64 {
-    let mut text = Vec::new();
-    while let Ok(Some(part)) = response.chunk().await {
-        if text.len() + part.len() > MAX_BYTES {
-            return 0;
-        }
-        text.extend_from_slice(&part);
-    }
-    let answer = ExportTraceServiceResponse::decode(text.as_slice()).ok();
+async fn refused(response: Response<Incoming>) -> u64 {
+    let text = Limited::new(response.into_body(), MAX_BYTES)
+        .collect()
+        .await;
+    let answer = text
+        .ok()
+        .and_then(|text| ExportResponse::decode(text.to_bytes()).ok());
     let partial = answer.and_then(|answer| answer.partial_success);
-    let refused = partial.map_or(0, |partial| partial.rejected_spans);
+    let refused = partial.map_or(0, |partial| partial.rejected);
     u64::try_from(refused).unwrap_or_default()
-}
-
-fn unreached(error: &reqwest::Error) -> ExportFailure {
-    ExportFailure::Passing(if error.is_timeout() {
-        "it does not answer in time".to_owned()
-    } else if error.is_connect() {
-        format!("it cannot be reached: {}", causes(error))
-    } else {
-        format!("the connection to it broke: {}", causes(error))
-    })
-}
-
-/// What is below the library's own words, which name the URL.
-fn causes(error: &reqwest::Error) -> String {
-    let mut causes = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        causes.push(cause.to_string());
-        next = cause.source();
-    }
-    causes
-        .pop()
-        .unwrap_or_else(|| "no cause is known".to_owned())
 }

@@ -7,13 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
-use opentelemetry_proto::tonic::logs::v1::{
-    LogRecord as OtlpRecord, ResourceLogs, ScopeLogs, SeverityNumber,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 use rustls::ClientConfig;
 use tokio::runtime::Runtime;
@@ -24,6 +17,10 @@ use crate::audit::{Follower, Redactor};
 use crate::wire::TraceContext;
 
 use super::collector::{Collector, ExportFailure, SetupError};
+use super::otlp::{
+    AnyValue, ArrayValue, ExportLogsRequest, KeyValue, LogRecord as OtlpRecord, Resource,
+    ResourceLogs, ScopeLogs, SeverityNumber, Value,
+};
 use super::semconv::{flags, resource, scope};
 use super::settings::Settings;
 
@@ -61,18 +58,16 @@ impl LogExporter {
         })
     }
 
-    fn request(&self, lines: &[u8]) -> ExportLogsServiceRequest {
+    fn request(&self, lines: &[u8]) -> ExportLogsRequest {
         let lines = lines.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| !line.is_empty());
-        ExportLogsServiceRequest {
+        ExportLogsRequest {
             resource_logs: vec![ResourceLogs {
                 resource: Some(self.resource.clone()),
                 scope_logs: vec![ScopeLogs {
                     scope: Some(scope()),
                     log_records: lines.map(log_record).collect(),
-                    ..ScopeLogs::default()
                 }],
-                ..ResourceLogs::default()
             }],
         }
     }
@@ -157,7 +152,6 @@ fn attributes(record: &LogRecord<'_>) -> Vec<KeyValue> {
     let attribute = |key: &str, value| KeyValue {
         key: key.to_owned(),
         value: Some(value),
-        ..KeyValue::default()
     };
     let mut attributes: Vec<_> = there
         .map(|(key, value)| attribute(key, text(value)))

@@ -16,6 +16,8 @@ mod exporter;
 #[cfg(feature = "otel")]
 mod logs;
 #[cfg(feature = "otel")]
+mod otlp;
+#[cfg(feature = "otel")]
 mod queue;
 #[cfg(feature = "otel")]
 mod semconv;

@@ -5,20 +5,14 @@
 //! URIs, and the names of tools that do not exist. The audit has them, and
 //! `mcp_protector.reference` leads there.
 
-use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{
-    AnyValue, ArrayValue, InstrumentationScope, KeyValue,
-};
-use opentelemetry_proto::tonic::resource::v1::Resource;
-use opentelemetry_proto::tonic::trace::v1::span::{Link, SpanKind};
-use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
-use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
-
 use crate::audit::{AuditTrace, Decision, Redactor, TargetStatus, Text};
 use crate::unseen::misleads;
 use crate::wire::{KnownMethod, Sampled, TraceContext};
 
+use super::otlp::{
+    AnyValue, ArrayValue, ExportTraceRequest, InstrumentationScope, KeyValue, Link, Resource,
+    ResourceSpans, ScopeSpans, Span, SpanKind, Status, StatusCode, Value,
+};
 use super::queue::{FinishedSpan, OpenSpan};
 use super::settings::Transport;
 
@@ -42,19 +36,17 @@ const HAS_REMOTE: u32 = 0x100;
 const REMOTE: u32 = 0x200;
 
 impl SpanEncoder {
-    pub(super) fn request(&self, finished: &[FinishedSpan]) -> ExportTraceServiceRequest {
+    pub(super) fn request(&self, finished: &[FinishedSpan]) -> ExportTraceRequest {
         let scope = scope();
         let spans = ScopeSpans {
             scope: Some(scope),
             spans: finished.iter().flat_map(|one| self.spans(one)).collect(),
-            ..ScopeSpans::default()
         };
         let of_us = ResourceSpans {
             resource: Some(resource(&self.service, &self.redactor)),
             scope_spans: vec![spans],
-            ..ResourceSpans::default()
         };
-        ExportTraceServiceRequest {
+        ExportTraceRequest {
             resource_spans: vec![of_us],
         }
     }
@@ -99,7 +91,6 @@ impl SpanEncoder {
             trace_id: beside.trace.bytes().to_vec(),
             span_id: beside.span.bytes().to_vec(),
             flags: flags(&beside) | HAS_REMOTE | REMOTE,
-            ..Link::default()
         });
         let parent = span.parent.map(|parent| parent.bytes().to_vec());
         let remote = parent.as_ref().map_or(0, |_| HAS_REMOTE | REMOTE);
@@ -206,7 +197,6 @@ pub(super) fn scope() -> InstrumentationScope {
     InstrumentationScope {
         name: env!("CARGO_PKG_NAME").to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..InstrumentationScope::default()
     }
 }
 
@@ -217,7 +207,6 @@ pub(super) fn resource(service: &str, redactor: &Redactor) -> Resource {
     attributes.text("service.version", env!("CARGO_PKG_VERSION"));
     Resource {
         attributes: attributes.list,
-        ..Resource::default()
     }
 }
 
@@ -281,7 +270,6 @@ impl<'r> Attributes<'r> {
         self.list.push(KeyValue {
             key: key.to_owned(),
             value: Some(AnyValue { value: Some(value) }),
-            ..KeyValue::default()
         });
     }
 

@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use hyper::header::{HeaderName, HeaderValue};
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTracePartialSuccess, ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
-use reqwest::header::{HeaderName, HeaderValue};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -320,6 +320,21 @@ async fn a_collector_that_says_nothing_costs_bounded_memory_and_no_waiting() {
     }
     assert!(spans.figures().dropped > dropped + 80_000);
     exporter.close(Duration::from_millis(50)).await;
+}
+
+#[tokio::test]
+async fn a_collector_that_took_spans_and_then_says_nothing_is_not_sent_them_again() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1/traces", silent.local_addr().unwrap());
+    let mut settings = settings(&url.parse().unwrap());
+    settings.timeout = Duration::from_millis(300);
+    let collector = collector::Collector::new(&settings, client_tls(&settings.url, None).unwrap());
+    let collector = collector.unwrap();
+    let sent = tokio::spawn(async move { collector.send(bytes::Bytes::new()).await });
+    let (mut stream, _) = silent.accept().await.unwrap();
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    assert_eq!(sent.await.unwrap(), Ok(0));
 }
 
 #[tokio::test]

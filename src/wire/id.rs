@@ -38,7 +38,7 @@ impl Id {
             .unwrap_or(MAX_ID_INTEGER)
             .min(MAX_ID_INTEGER);
         Self {
-            json: itoa::Buffer::new().format(value).into(),
+            json: value.to_string().into(),
             decoded: DecodedId::Integer(value),
         }
     }

@@ -81,7 +81,7 @@ const TABLE: [(&str, May); 38] = [
     ),
     (
         "telemetry",
-        May::Only(&["audit", "wire", "clock", "unseen"]),
+        May::Only(&["audit", "outward", "wire", "clock", "unseen"]),
     ),
     (
         "bridge",

@@ -2,7 +2,7 @@
 //! (threat P1). With the kernel's own namespaces: where a user may make none, these tests fail.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Names;
 impl AddressSource for Names {
     fn look_up(&self, name: String) -> AddressLookup {
         let found = match name.as_str() {
-            "here.example" | "elsewhere.example" => Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]),
+            "here.example" | "elsewhere.example" => Ok(vec![(Ipv4Addr::LOCALHOST, 0).into()]),
             _ => Err(io::Error::other("no such name")),
         };
         Box::pin(async { found })

@@ -96,6 +96,9 @@ fn a_gate_that_cannot_be_asked_is_not_a_gate_that_refuses() {
         "cannot be read",
     );
     check(list("x", &file), Exit::NotAsked, "`--url`");
+    let odd = dir.path().join("odd");
+    std::fs::write(&odd, "annas\u{1}token").unwrap();
+    check(list(&url, &odd), Exit::NotAsked, "no header can hold");
     let id = "../metrics".to_owned();
     let approve = ApprovalsCommand::Approve {
         id,

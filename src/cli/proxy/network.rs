@@ -55,8 +55,6 @@ pub(super) enum NetworkError {
     Tokens(StaticTokensError),
     #[error("`listen.auth.jwks_url`: {0}")]
     Tls(HttpClientError),
-    #[error("`listen.auth.jwks_url`: {0}")]
-    JwksUrl(KeyFault),
     #[error("`listen.auth.jwks_file`: `{}`: {cause}", .file.display())]
     JwksFile { file: PathBuf, cause: KeyFault },
     #[error("`listen.auth`: {0}")]
@@ -347,7 +345,7 @@ fn jwt(written: &config::Jwt, config: &Config) -> Result<Jwt, NetworkError> {
         }
         Jwks::Url(url) => {
             let tls = client_tls(url, None).map_err(NetworkError::Tls)?;
-            Arc::new(KeyUrl::new(url.clone(), tls).map_err(NetworkError::JwksUrl)?)
+            Arc::new(KeyUrl::new(url.clone(), tls))
         }
     };
     let algorithm = |algorithm: &JwtAlgorithm| match algorithm {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reqwest::header::HeaderName;
+use hyper::header::HeaderName;
 use tracing::info;
 
 use crate::audit::Redactor;

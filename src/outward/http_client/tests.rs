@@ -1,6 +1,6 @@
 //! Who can have the gate ask whom.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,7 +22,7 @@ impl AddressSource for RebindingAddresses {
         let time = self.asked.fetch_add(1, Ordering::Relaxed);
         let last = self.addresses.len() - 1;
         let address = self.addresses[time.min(last)];
-        Box::pin(async move { Ok(vec![address]) })
+        Box::pin(async move { Ok(vec![SocketAddr::new(address, 0)]) })
     }
 }
 
@@ -71,7 +71,7 @@ async fn a_name_that_changes_its_meaning_leads_nobody_inside() {
     let inside: Vec<IpAddr> = ["127.0.0.1", "::ffff:127.0.0.1", "::1"]
         .map(|text| text.parse().unwrap())
         .into();
-    for whence in [
+    for trust in [
         UrlTrust::Found(PrivateAddresses::Refused),
         UrlTrust::Configured,
     ] {
@@ -79,7 +79,7 @@ async fn a_name_that_changes_its_meaning_leads_nobody_inside() {
             addresses: inside.clone(),
             asked: AtomicUsize::new(0),
         });
-        let asker = HttpClient::looking_up(tls(), whence, Arc::clone(&lookup) as Arc<_>).unwrap();
+        let asker = HttpClient::looking_up(tls(), trust, Arc::clone(&lookup) as Arc<_>);
         for _ in 0..inside.len() {
             let url = format!("https://rebound.example:{port}/");
             let fault = get(&asker, &url, 10).await.unwrap_err();
@@ -94,7 +94,7 @@ async fn a_name_that_changes_its_meaning_leads_nobody_inside() {
 #[tokio::test]
 async fn an_address_of_this_machine_is_asked_only_where_that_is_allowed() {
     let (port, connected) = server(json(r#"{"a":1}"#)).await;
-    let found = HttpClient::new(tls(), UrlTrust::Found(PrivateAddresses::Refused)).unwrap();
+    let found = HttpClient::new(tls(), UrlTrust::Found(PrivateAddresses::Refused));
     for url in [
         format!("http://127.0.0.1:{port}/"),
         format!("https://127.0.0.1:{port}/"),
@@ -106,17 +106,112 @@ async fn an_address_of_this_machine_is_asked_only_where_that_is_allowed() {
         assert_eq!(fault, HttpError::Refused(UrlRejection::Address), "{url}");
     }
     assert_eq!(connected.load(Ordering::Relaxed), 0);
-    for whence in [
+    for trust in [
         UrlTrust::Found(PrivateAddresses::Allowed),
         UrlTrust::Configured,
     ] {
-        let asker = HttpClient::new(tls(), whence).unwrap();
+        let asker = HttpClient::new(tls(), trust);
         let url = format!("http://127.0.0.1:{port}/");
         let answer = get(&asker, &url, 10).await.unwrap();
         assert_eq!(answer.body, br#"{"a":1}"#);
         let fault = get(&asker, &url, 6).await.unwrap_err();
         assert_eq!(fault, HttpError::TooLong(6));
     }
+}
+
+#[tokio::test]
+async fn of_the_addresses_of_a_name_only_those_are_used_that_may_be_meant() {
+    async fn check(trust: UrlTrust, addresses: &[&str], used: &[&str]) {
+        let read = |text: &&str| text.parse::<IpAddr>().unwrap();
+        let lookup = AddressesOf(addresses.iter().map(read).collect());
+        let resolver = Resolver::trusting(trust, Arc::new(lookup));
+        let found = resolver.resolve("some.example".to_owned()).await;
+        let found = found.unwrap_or_default().into_iter();
+        let found: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+        assert_eq!(found, used.iter().map(read).collect::<Vec<_>>());
+    }
+    let addresses = ["127.0.0.1", "10.0.0.7", "93.184.215.14", "169.254.169.254"];
+    check(
+        UrlTrust::Configured,
+        &addresses,
+        &["10.0.0.7", "93.184.215.14"],
+    )
+    .await;
+    let found = UrlTrust::Found(PrivateAddresses::Refused);
+    check(found, &addresses, &["93.184.215.14"]).await;
+    check(found, &["127.0.0.1", "10.0.0.7"], &[]).await;
+}
+
+#[derive(Debug)]
+struct AddressesOf(Vec<IpAddr>);
+
+impl AddressSource for AddressesOf {
+    fn look_up(&self, _: String) -> AddressLookup {
+        let found = self.0.iter().map(|address| SocketAddr::new(*address, 0));
+        let found = found.collect();
+        Box::pin(async move { Ok(found) })
+    }
+}
+
+/// A server whose first answers are redirects to a place that may name the server (`{server}`).
+async fn redirecting(times: usize, place: &str) -> (HttpClient, String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let server = listener.local_addr().unwrap().to_string();
+    let url = format!("http://{server}/");
+    let place = place.replace("{server}", &server);
+    let asked = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&asked);
+    tokio::spawn(async move {
+        loop {
+            let (mut io, _) = listener.accept().await.unwrap();
+            let mut head = [0; 4096];
+            let _ = io.read(&mut head).await;
+            let answer = if count.fetch_add(1, Ordering::Relaxed) < times {
+                let head = "HTTP/1.1 307 Temporary Redirect\r\nContent-Length: 0";
+                format!("{head}\r\nLocation: {place}\r\nConnection: close\r\n\r\n")
+            } else {
+                json("{}")
+            };
+            let _ = io.write_all(answer.as_bytes()).await;
+        }
+    });
+    let asker = HttpClient::new(tls(), UrlTrust::Configured);
+    (asker, url, asked)
+}
+
+#[tokio::test]
+async fn three_redirects_within_the_origin_are_followed() {
+    for (times, status) in [(0, 200), (1, 200), (3, 200), (4, 307)] {
+        let (asker, url, asked) = redirecting(times, "next").await;
+        let answer = get(&asker, &url, 10).await.unwrap();
+        assert_eq!(answer.status, status, "{times}");
+        assert_eq!(asked.load(Ordering::Relaxed), times.min(3) + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_redirect_that_names_a_user_is_not_followed() {
+    for (place, status) in [
+        ("http://{server}/next#part", 200),
+        ("//anna@{server}/", 307),
+        ("//:word@{server}/", 307),
+    ] {
+        let (asker, url, _) = redirecting(1, place).await;
+        assert_eq!(
+            get(&asker, &url, 10).await.unwrap().status,
+            status,
+            "{place}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_form_goes_to_one_url() {
+    let (asker, url, asked) = redirecting(1, "next").await;
+    let form = "client_secret=s".to_owned();
+    let answer = asker.post(&url.parse().unwrap(), form, None, 10).await;
+    assert_eq!(answer.unwrap().status, 307);
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
@@ -131,7 +226,7 @@ async fn a_redirect_to_elsewhere_is_an_answer_and_not_followed() {
             "HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         );
         let (port, _) = server(answer).await;
-        let asker = HttpClient::new(tls(), UrlTrust::Configured).unwrap();
+        let asker = HttpClient::new(tls(), UrlTrust::Configured);
         let answer = get(&asker, &format!("http://127.0.0.1:{port}/"), 10).await;
         assert_eq!(answer.unwrap().status, 302);
     }

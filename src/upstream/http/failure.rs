@@ -5,6 +5,7 @@ use std::error::Error;
 use hyper::StatusCode;
 
 use crate::gate::UpstreamFault;
+use crate::outward::innermost;
 use crate::wire::DiscardReason;
 
 /// Why a session is over, or cannot begin.
@@ -91,16 +92,10 @@ impl Failure {
     }
 }
 
-/// The innermost cause: those round it only say that something failed. Bounded and escaped, since a
-/// certificate's names may be in it.
+/// The innermost cause, with what to do about it.
 fn cause(error: &dyn Error) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    let text = innermost.to_string();
-    let shown: String = text.escape_debug().take(MAX_CAUSE).collect();
-    match ADVICE.iter().find(|(word, _)| text.contains(word)) {
+    let shown = innermost(error);
+    match ADVICE.iter().find(|(word, _)| shown.contains(word)) {
         Some((_, advice)) => format!("{shown}; {advice}"),
         None => shown,
     }
@@ -118,6 +113,3 @@ const ADVICE: [(&str, &str); 2] = [
          if `upstream.ca_file` has that very certificate",
     ),
 ];
-
-/// Characters of a cause that are told.
-const MAX_CAUSE: usize = 300;

@@ -32,11 +32,11 @@ impl Fragment {
     }
 
     pub fn integer(value: i64) -> Self {
-        Self(itoa::Buffer::new().format(value).to_owned())
+        Self(value.to_string())
     }
 
     pub fn unsigned(value: u64) -> Self {
-        Self(itoa::Buffer::new().format(value).to_owned())
+        Self(value.to_string())
     }
 
     pub fn copy_of(value: Value<'_>) -> Self {

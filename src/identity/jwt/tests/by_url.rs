@@ -102,7 +102,7 @@ impl Issuer {
     }
 
     fn source(&self) -> KeyUrl {
-        KeyUrl::new(self.url.clone(), believing(None)).unwrap()
+        KeyUrl::new(self.url.clone(), believing(None))
     }
 
     fn jwt(&self, clock: &Arc<MovedMonotonicClock>) -> Jwt {
@@ -231,7 +231,7 @@ async fn keys_over_https_are_those_of_a_server_that_is_believed() {
     let answer = keys(&[Signer::p256().public("k")]);
     let issuer = Issuer::start(answer, Some(TlsAcceptor::from(Arc::new(tls)))).await;
     issuer.source().fetch().await.unwrap_err();
-    let source = KeyUrl::new(issuer.url.clone(), believing(Some(certificate))).unwrap();
+    let source = KeyUrl::new(issuer.url.clone(), believing(Some(certificate)));
     source.fetch().await.unwrap();
     assert!(!format!("{source:?}").contains("/keys"), "{source:?}");
 }

@@ -88,17 +88,13 @@ impl Discovery {
             written.as_ref().unwrap_or(&settings.url),
             settings.ca_file.as_deref(),
         )?;
-        let configured =
-            HttpClient::new(tls, UrlTrust::Configured).map_err(|cause| HttpClientError::Setup {
-                cause: cause.to_string(),
-            })?;
         Ok(Self {
             server,
             upstream: settings.url.clone(),
             messages,
             ca_file: settings.ca_file.clone(),
             private: credentials.private,
-            configured,
+            configured: HttpClient::new(tls, UrlTrust::Configured),
             found: OnceLock::new(),
             known: Mutex::default(),
         })
@@ -229,11 +225,9 @@ impl Discovery {
         if let Some(found) = self.found.get() {
             return Ok(found);
         }
-        let setup = |cause: &dyn std::fmt::Display| TokenFault::Setup(cause.to_string());
         let tls = client_tls(url, self.ca_file.as_deref());
-        let tls = tls.map_err(|cause| setup(&cause))?;
+        let tls = tls.map_err(|cause| TokenFault::Setup(cause.to_string()))?;
         let found = HttpClient::new(tls, UrlTrust::Found(self.private));
-        let found = found.map_err(|cause| setup(&cause))?;
         Ok(self.found.get_or_init(|| found))
     }
 

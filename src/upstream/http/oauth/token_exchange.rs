@@ -86,7 +86,6 @@ impl SubjectExchange {
             .check(&written.token_url)
             .map_err(|cause| setup(format!("`upstream.auth.token_url`: {cause}")))?;
         let tls = client_tls(&written.token_url, settings.ca_file.as_deref())?;
-        let asker = HttpClient::without_redirects(tls, UrlTrust::Configured);
         let conceal = Arc::clone(&settings.conceal);
         if let Some(secret) = written.client.as_ref().and_then(|it| it.secret.as_ref()) {
             client_secret::check(secret, "upstream.auth.client_secret_file", &*conceal)?;
@@ -97,7 +96,7 @@ impl SubjectExchange {
         Ok(Self {
             written: written.clone(),
             resource: written.resource_for(&settings.url),
-            asker: asker.map_err(|cause| setup(cause.to_string()))?,
+            asker: HttpClient::new(tls, UrlTrust::Configured),
             conceal,
             clock: Arc::clone(&settings.clock),
             refused: Mutex::default(),
