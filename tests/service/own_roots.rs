@@ -107,7 +107,7 @@ pub(super) fn call(agent: &Agent, tool: &str, arguments: &Value) -> String {
         })
         .to_string(),
     );
-    let answer = parsed(&answer.body);
+    let answer = answer.message();
     let said = answer.pointer("/result/content/0/text");
     let said = said.or_else(|| answer.pointer("/error/message"));
     said.unwrap_or_else(|| panic!("{answer}"))

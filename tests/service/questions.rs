@@ -104,14 +104,6 @@ fn assert_withdrawn(setup: &Setup, answer: &Value, code: &str) {
     assert_eq!(call["reason"]["code"], code, "{call}");
 }
 
-/// The message of an answer, alone or in a stream.
-fn message(answer: &Answer) -> Value {
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let mut lines = answer.body.lines();
-    let data = lines.find_map(|line| line.strip_prefix("data: ").filter(|it| !it.is_empty()));
-    json(data.unwrap_or(&answer.body))
-}
-
 #[test]
 fn a_gate_over_http_that_stops_while_a_person_is_asked_says_so_at_once() {
     let stateless = |agent: Agent| {
@@ -131,7 +123,7 @@ fn a_gate_over_http_that_stops_while_a_person_is_asked_says_so_at_once() {
         let asking = thread::spawn(move || ask(agent));
         let id = operators.asked();
         terminate(gate.child.id());
-        let answer = message(&asking.join().unwrap());
+        let answer = asking.join().unwrap().message();
         assert!(gate.child.wait().unwrap().success());
         assert_withdrawn(gate.setup(), &answer, "consent_unavailable");
         let told = answer["error"]["message"].as_str().unwrap();
@@ -201,6 +193,6 @@ fn a_yes_to_what_other_policies_have_asked_is_refused_and_not_called_approved() 
     assert_eq!(told.status.code(), Some(1), "{said}{why}");
     assert!(!said.contains("approved"), "{said}");
     assert!(why.contains("withdrawn"), "{why}");
-    let answer = message(&asking.join().unwrap());
+    let answer = asking.join().unwrap().message();
     assert_withdrawn(gate.setup(), &answer, "consent_stale");
 }

@@ -10,7 +10,6 @@ use crate::processes::support::python;
 use crate::service::own_roots::over_http;
 use crate::service::several::{agent, tools};
 use crate::support::http::Agent;
-use crate::support::json::json as parsed;
 use crate::support::processes::{eventually, marked};
 use crate::support::serving::Serving;
 use crate::support::setup::Setup;
@@ -73,7 +72,7 @@ fn call(agent: &Agent, tool: &str) -> String {
     if answer.status != 200 {
         return answer.status.to_string();
     }
-    let message = parsed(&answer.body);
+    let message = answer.message();
     let text = &message["result"]["content"][0]["text"];
     let text = text.as_str().or(message["error"]["message"].as_str());
     text.unwrap_or_default().to_owned()

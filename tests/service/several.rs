@@ -11,7 +11,6 @@ use crate::service::operators::{admin, sample, until_healthy};
 use crate::service::own_roots::{call, over_http};
 use crate::service::questions::Operators;
 use crate::support::http::Agent;
-use crate::support::json::json as parsed;
 use crate::support::processes::eventually;
 use crate::support::serving::Serving;
 use crate::support::setup::{GATE, MARK, Setup};
@@ -83,7 +82,7 @@ pub(super) fn agent_at(url: &str, who: &str) -> Agent {
 
 pub(super) fn tools(agent: &Agent) -> Vec<String> {
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    let answer = parsed(&agent.post(&list.to_string()).body);
+    let answer = agent.post(&list.to_string()).message();
     let tools = answer["result"]["tools"].as_array().unwrap().iter();
     tools
         .map(|tool| tool["name"].as_str().unwrap().to_owned())

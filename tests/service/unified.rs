@@ -111,7 +111,7 @@ pub(super) fn agent(gate: &Serving) -> Agent {
 
 pub(super) fn ask(agent: &Agent, method: &str, params: &Value) -> Value {
     let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
-    let answer = parsed(&agent.post(&request.to_string()).body);
+    let answer = agent.post(&request.to_string()).message();
     assert_eq!(answer["id"], 7, "{answer}");
     answer
 }
@@ -543,7 +543,7 @@ fn agents_without_a_session_have_all_servers_too() {
     let (url, _) = gate.url.rsplit_once('/').unwrap();
     let ask = |method: &str, name: Option<&str>, params: Value| {
         let answer = post(url, method, name, &params);
-        parsed(&answer.body)["result"].clone()
+        answer.message()["result"].clone()
     };
     let found = ask("server/discover", None, json!({}));
     assert_eq!(found["supportedVersions"], json!(["2026-07-28"]), "{found}");

@@ -5,6 +5,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use serde_json::Value;
+
+use crate::support::json::json;
+
 /// Longer than any answer takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -37,6 +41,13 @@ impl Answer {
             head: head.to_owned(),
             body: body.to_owned(),
         })
+    }
+
+    /// The message of an answer, alone or, if it was late, in a stream.
+    pub(crate) fn message(&self) -> Value {
+        let mut lines = self.body.lines();
+        let data = lines.find_map(|line| line.strip_prefix("data: ").filter(|it| !it.is_empty()));
+        json(data.unwrap_or(&self.body))
     }
 
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
