@@ -35,17 +35,19 @@ fn time<'r>(times: &mut impl Reader<'r>) -> Result<DateTime> {
 
 fn read(time: AnyRef<'_>) -> Option<DateTime> {
     let text = str::from_utf8(time.value()).ok()?;
-    let (digits, text) = match time.tag() {
-        Tag::UtcTime if text < "5" => (12, format!("20{text}")),
-        Tag::UtcTime => (12, format!("19{text}")),
-        Tag::GeneralizedTime => (14, text.to_owned()),
-        _ => return None,
+    let tag = time.tag();
+    let (digits, century) = if tag == Tag::GeneralizedTime {
+        (14, "")
+    } else if tag == Tag::UtcTime {
+        (12, if text < "5" { "20" } else { "19" })
+    } else {
+        return None;
     };
     let written = time.value().strip_suffix(b"Z")?;
     if written.len() != digits || !written.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    DateTime::strptime("%Y%m%d%H%M%SZ", text).ok()
+    DateTime::strptime("%Y%m%d%H%M%SZ", format!("{century}{text}")).ok()
 }
 
 /// Seconds since 1970. jiff's own time stamps end a day before the last time that a certificate can have.

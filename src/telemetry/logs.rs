@@ -132,7 +132,6 @@ fn log_record(line: &[u8]) -> OtlpRecord {
         flags: span.as_ref().map_or(0, flags),
         trace_id: span.map_or_else(Vec::new, |span| span.trace.bytes().to_vec()),
         span_id: span.map_or_else(Vec::new, |span| span.span.bytes().to_vec()),
-        ..OtlpRecord::default()
     }
 }
 
@@ -158,7 +157,7 @@ fn attributes(record: &LogRecord<'_>) -> Vec<KeyValue> {
         .collect();
     let values: Vec<_> = record.policies.iter().map(|policy| text(policy)).collect();
     if !values.is_empty() {
-        let policies = Value::ArrayValue(ArrayValue { values });
+        let policies = Value::List(ArrayValue { values });
         let policies = AnyValue {
             value: Some(policies),
         };
@@ -169,7 +168,7 @@ fn attributes(record: &LogRecord<'_>) -> Vec<KeyValue> {
 
 fn text(text: &str) -> AnyValue {
     AnyValue {
-        value: Some(Value::StringValue(text.to_owned())),
+        value: Some(Value::Text(text.to_owned())),
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
-    pub(super) span_id: Vec<u8>,
+    pub(super) id: Vec<u8>,
     #[prost(bytes = "vec", tag = "4")]
     pub(super) parent_span_id: Vec<u8>,
     #[prost(fixed32, tag = "16")]
@@ -182,11 +182,11 @@ pub(super) struct AnyValue {
 #[derive(Clone, PartialEq, Oneof)]
 pub(super) enum Value {
     #[prost(string, tag = "1")]
-    StringValue(String),
+    Text(String),
     #[prost(int64, tag = "3")]
-    IntValue(i64),
+    Integer(i64),
     #[prost(message, tag = "5")]
-    ArrayValue(ArrayValue),
+    List(ArrayValue),
 }
 
 #[derive(Clone, PartialEq, Message)]

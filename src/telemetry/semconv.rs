@@ -82,7 +82,7 @@ impl SpanEncoder {
         attributes.judged("mcp_protector", asked);
         if let Some(took) = asked.sighting.duration_us {
             let took = i64::try_from(took).unwrap_or(i64::MAX);
-            attributes.add("mcp_protector.duration_us", Value::IntValue(took));
+            attributes.add("mcp_protector.duration_us", Value::Integer(took));
         }
         if let Some(outcome) = outcome {
             attributes.judged("mcp_protector.reply", outcome);
@@ -137,7 +137,7 @@ impl SpanEncoder {
     ) -> Span {
         Span {
             trace_id: context.trace.bytes().to_vec(),
-            span_id: context.span.bytes().to_vec(),
+            id: context.span.bytes().to_vec(),
             flags: flags(context) | parent,
             name: self.name(&asked.story),
             attributes: attributes.list,
@@ -274,7 +274,7 @@ impl<'r> Attributes<'r> {
     }
 
     fn text(&mut self, key: &str, text: &str) {
-        self.add(key, Value::StringValue(shown(self.redactor, text)));
+        self.add(key, Value::Text(shown(self.redactor, text)));
     }
 
     fn some(&mut self, key: &str, text: Option<&str>) {
@@ -297,11 +297,11 @@ impl<'r> Attributes<'r> {
         let policies = asked.story.policies.iter().take(MOST_POLICIES);
         let values: Vec<_> = policies
             .map(|policy| AnyValue {
-                value: Some(Value::StringValue(shown(self.redactor, policy.as_str()))),
+                value: Some(Value::Text(shown(self.redactor, policy.as_str()))),
             })
             .collect();
         if !values.is_empty() {
-            let policies = Value::ArrayValue(ArrayValue { values });
+            let policies = Value::List(ArrayValue { values });
             self.add(&format!("{prefix}.policies"), policies);
         }
     }

@@ -159,8 +159,8 @@ async fn redirecting(times: usize, place: &str) -> (HttpClient, String, Arc<Atom
     let server = listener.local_addr().unwrap().to_string();
     let url = format!("http://{server}/");
     let place = place.replace("{server}", &server);
-    let asked = Arc::<AtomicUsize>::default();
-    let count = Arc::clone(&asked);
+    let requests = Arc::<AtomicUsize>::default();
+    let count = Arc::clone(&requests);
     tokio::spawn(async move {
         loop {
             let (mut io, _) = listener.accept().await.unwrap();
@@ -176,16 +176,16 @@ async fn redirecting(times: usize, place: &str) -> (HttpClient, String, Arc<Atom
         }
     });
     let asker = HttpClient::new(tls(), UrlTrust::Configured);
-    (asker, url, asked)
+    (asker, url, requests)
 }
 
 #[tokio::test]
 async fn three_redirects_within_the_origin_are_followed() {
     for (times, status) in [(0, 200), (1, 200), (3, 200), (4, 307)] {
-        let (asker, url, asked) = redirecting(times, "next").await;
+        let (asker, url, requests) = redirecting(times, "next").await;
         let answer = get(&asker, &url, 10).await.unwrap();
         assert_eq!(answer.status, status, "{times}");
-        assert_eq!(asked.load(Ordering::Relaxed), times.min(3) + 1);
+        assert_eq!(requests.load(Ordering::Relaxed), times.min(3) + 1);
     }
 }
 
@@ -207,11 +207,11 @@ async fn a_redirect_that_names_a_user_is_not_followed() {
 
 #[tokio::test]
 async fn a_form_goes_to_one_url() {
-    let (asker, url, asked) = redirecting(1, "next").await;
+    let (asker, url, requests) = redirecting(1, "next").await;
     let form = "client_secret=s".to_owned();
     let answer = asker.post(&url.parse().unwrap(), form, None, 10).await;
     assert_eq!(answer.unwrap().status, 307);
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(requests.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
