@@ -14,7 +14,9 @@ use serde_json::Value;
 use super::super::checkpoint::KeyFiles;
 use super::super::*;
 use super::faulty::FaultySink;
-use super::log::{FOREVER, call, lines, log, quick, settings, targets};
+use super::log::{FOREVER, call, log, quick, settings};
+#[cfg(unix)]
+use super::log::{lines, targets};
 use crate::clock::{FixedClock, SystemClock};
 
 const FILE: &str = "AUDIT_TEST_FILE";
