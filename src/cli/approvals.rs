@@ -41,7 +41,7 @@ enum ApprovalsFailure {
     NoToken,
     #[error("the token file `{}` cannot be read: {cause}", path.display())]
     TokenFile { path: PathBuf, cause: io::Error },
-    #[error("the token has characters that no header can hold")]
+    #[error("the token has characters that no header can hold: check `--token-file` or `{TOKEN}`")]
     OddToken,
     #[error("`{0}` is not a number that `approvals list` shows")]
     Number(String),

@@ -27,7 +27,7 @@ fn validity_of_contents<'r>(contents: &mut impl Reader<'r>) -> Result<[DateTime;
     Ok(validity)
 }
 
-/// Years before 1970 too: programs that set no first second write the year 1.
+/// Years before 1970 too: a program that leaves out the first second writes the year 1.
 fn time<'r>(times: &mut impl Reader<'r>) -> Result<DateTime> {
     let time = AnyRef::decode(times)?;
     read(time).ok_or_else(|| time.tag().value_error().into())

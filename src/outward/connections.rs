@@ -27,11 +27,11 @@ use super::lookup::Resolver;
 /// Connections to any number of servers. Clones share them.
 ///
 /// No proxy, cookie, `Referer`, redirect or compression: nothing that the configuration did not name
-/// decides where a request goes or how large its answer gets. Time and size are the caller's to limit.
+/// decides where a request goes or how large its answer gets. Callers limit time and size.
 #[derive(Debug, Clone)]
 pub struct Connections(Client<Connector, Full<Bytes>>);
 
-/// How often a request is sent again which an HTTP/2 server has said not to have looked at.
+/// How often a request is sent again if an HTTP/2 server says that it has not looked at it.
 const AGAIN: usize = 2;
 
 /// What each request calls the gate.

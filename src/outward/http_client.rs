@@ -169,16 +169,16 @@ fn request(
     Ok(request)
 }
 
-/// Where a redirect leads, if it is one within the origin: there the address was checked already, and so
-/// was the scheme.
+/// Where a redirect leads, if it is one within the origin. `UrlTrust::check` has permitted the scheme and
+/// the address of that origin.
 fn redirect(url: &Url, response: &Response<Incoming>) -> Option<Url> {
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return None;
     }
     let place = response.headers().get(LOCATION)?.to_str().ok()?;
     let place = url.join(place).ok()?;
-    let names_nobody = place.username().is_empty() && place.password().is_none();
-    (place.origin() == url.origin() && names_nobody).then_some(place)
+    let has_no_user = place.username().is_empty() && place.password().is_none();
+    (place.origin() == url.origin() && has_no_user).then_some(place)
 }
 
 async fn whole(response: Response<Incoming>, most: usize) -> Result<HttpResponse, HttpError> {

@@ -25,7 +25,7 @@ pub struct System;
 
 impl AddressSource for System {
     fn look_up(&self, name: String) -> AddressLookup {
-        // Unlike tokio's, it takes back what waits for a thread when its caller no longer waits.
+        // This look-up leaves the queue for a thread when its caller goes; tokio's does not.
         let name = name.parse().map_err(io::Error::other);
         Box::pin(async move { Ok(GaiResolver::new().call(name?).await?.collect()) })
     }
@@ -56,7 +56,8 @@ impl Resolver {
         Self { trust, lookup }
     }
 
-    /// `localhost` is this machine whatever the system says; that it may be asked was said before.
+    /// `localhost` is this machine, whatever the system says. [`UrlTrust::check`] has refused it before
+    /// where it is not permitted.
     pub(super) async fn resolve(self, name: String) -> io::Result<Vec<SocketAddr>> {
         if name == LOCALHOST {
             let own = [Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()];

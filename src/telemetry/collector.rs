@@ -134,8 +134,8 @@ fn told(code: u16) -> String {
     format!("its status is {code}{advice}")
 }
 
-/// How much a collector did not take. An answer that cannot be read, or not in time, took all. Answers to spans and logs
-/// have the same fields.
+/// How much a collector did not take: nothing, if its answer cannot be read, or not in time. Answers to
+/// spans and logs have the same fields.
 async fn refused(response: Response<Incoming>) -> u64 {
     let text = Limited::new(response.into_body(), MAX_BYTES)
         .collect()
